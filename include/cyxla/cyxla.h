@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The C interface of cyxla: types and the table of functions that a compiled module calls.
+ *
+ * Any change to a struct of this file raises CYXLA_ABI_VERSION; modules compiled against another
+ * version are refused by cyxla_import() (cyxla_import.h) and by cyxla.check_abi() in Python. The
+ * file is plain C11, includes neither Python nor the PJRT header, and may be used from C++.
+ */
+#ifndef CYXLA_CYXLA_H_
+#define CYXLA_CYXLA_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define CYXLA_ABI_VERSION 1
+
+/* Name of the capsule that holds the cyxla_api table. */
+#define CYXLA_CAPSULE_NAME "cyxla._runtime._C_API"
+
+/* Memory at addresses that are multiples of this many bytes is read in place. */
+#define CYXLA_ALIGNMENT 64
+
+/* Bit of cyxla_program_spec.flags: the program calls back into Python, so executing it takes the
+ * GIL. */
+#define CYXLA_NEEDS_PYTHON 1u
+
+/* One input of an execution: dense, row-major, native byte order. `data` may be NULL when the input
+ * has no elements. The memory is read during the call only and is never written. */
+typedef struct cyxla_input {
+  const void* data;
+  int32_t element_type; /* a PJRT_Buffer_Type value, as program_spec.input_types gives it */
+  size_t num_elements;  /* number of elements, not of bytes; 1 for a scalar */
+} cyxla_input;
+
+/* What a compiled program takes and gives. Allocated by cyxla and read-only. It stays valid while
+ * the Python Executable lives or until every retain() is matched by a release(), and stays readable
+ * after shutdown. */
+typedef struct cyxla_program_spec {
+  size_t struct_size;           /* sizeof(cyxla_program_spec) of the cyxla that made it */
+  uint32_t flags;               /* CYXLA_NEEDS_PYTHON or 0 */
+  int32_t route;                /* how the program is executed; 0: PJRT_LoadedExecutable_Execute */
+  size_t num_inputs;            /* length of the input arrays below */
+  size_t num_outputs;           /* length of the output arrays below */
+  const int32_t* input_types;   /* PJRT_Buffer_Type of each input */
+  const size_t* input_elements; /* number of elements of each input */
+  const size_t* input_bytes;    /* size of each input in bytes */
+  const int32_t* output_types;  /* PJRT_Buffer_Type of each output */
+  const size_t* output_bytes;   /* size of each output in bytes */
+  const void* impl;             /* cyxla's own */
+} cyxla_program_spec;
+
+/* A program with its inputs and outputs bound to fixed addresses; made by prepare(). */
+typedef struct cyxla_call cyxla_call;
+
+/* The functions of cyxla. Later versions of the same ABI only append members. Every function except
+ * program_spec may be called without the GIL and from any thread, Python's or not; none touches a
+ * Python object. */
+typedef struct cyxla_api {
+  size_t struct_size;  /* sizeof(cyxla_api) of the cyxla that filled it */
+  int32_t abi_version; /* CYXLA_ABI_VERSION of that cyxla */
+
+  /* Runs a program. `inputs` holds spec->num_inputs entries and `outputs` spec->num_outputs
+   * addresses; output i is written to outputs[i], spec->output_bytes[i] bytes, dense and row-major,
+   * or dropped where outputs[i] is NULL. With zero_copy != 0 inputs at CYXLA_ALIGNMENT-aligned
+   * addresses are read in place where the plugin can; all others are copied first. Outputs may
+   * overlap inputs only when zero_copy is 0. Returns 0, or -1 with the reason in last_error(). Safe
+   * from any number of threads at once. */
+  int (*execute)(const cyxla_program_spec* spec, const cyxla_input* inputs, void* const* outputs,
+                 int zero_copy);
+
+  /* The spec of a cyxla.Executable (a PyObject*), borrowed. Needs the GIL. NULL with a Python
+   * exception set when `executable` is something else. */
+  const cyxla_program_spec* (*program_spec)(void* executable);
+
+  /* Keep a spec and its compiled program beyond the Executable's life. Each retain() needs one
+   * release(). */
+  void (*retain)(const cyxla_program_spec* spec);
+  void (*release)(const cyxla_program_spec* spec);
+
+  /* Binds inputs and outputs to addresses once, for callers that keep their arrays: call() then
+   * reads and writes the same memory each time. The memory must outlive the call object; the two
+   * arrays need not. A call object is used by one thread at a time and retains its program. NULL on
+   * failure, with the reason in last_error(). */
+  cyxla_call* (*prepare)(const cyxla_program_spec* spec, const cyxla_input* inputs,
+                         void* const* outputs, int zero_copy);
+  int (*call)(cyxla_call* call);     /* as execute */
+  void (*discard)(cyxla_call* call); /* NULL is allowed */
+
+  /* Copies the message of this thread's last failure, cut to `size` bytes with its final zero, into
+   * `buffer`. Returns the length of the whole message; 0 when this thread never failed. */
+  size_t (*last_error)(char* buffer, size_t size);
+
+  /* Memory at a CYXLA_ALIGNMENT-aligned address; NULL when there is none left. free_aligned(NULL)
+   * is allowed. */
+  void* (*aligned_memory)(size_t size);
+  void (*free_aligned)(void* pointer);
+
+  /* Bytes of one element of a PJRT_Buffer_Type; 0 for a type without whole bytes or an unknown one.
+   */
+  size_t (*itemsize)(int32_t element_type);
+} cyxla_api;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* CYXLA_CYXLA_H_ */

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// C++20 convenience over cyxla.h: owning handles, spans instead of pointers, exceptions instead of
+// -1. It adds nothing that the C table cannot do and needs neither Python nor the PJRT header.
+#pragma once
+
+#include <array>
+#include <complex>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "cyxla.h"
+
+namespace cyxla {
+
+// A failed execution; what() is last_error()'s message.
+class ExecutionError : public std::runtime_error {
+ public:
+  explicit ExecutionError(const cyxla_api& api) : std::runtime_error(message_of(api)) {}
+
+ private:
+  static std::string message_of(const cyxla_api& api) {
+    std::array<char, 1024> buffer = {};
+    api.last_error(buffer.data(), buffer.size());
+    return buffer.data();
+  }
+};
+
+// The PJRT_Buffer_Type of a C++ type. bool, the fixed-width integers, float, double and
+// std::complex have one; specialize it for a 16-bit or 8-bit float type of your own.
+template <typename T>
+struct ElementType;
+
+#define CYXLA_HPP_ELEMENT_TYPE(type, number)      \
+  template <>                                     \
+  struct ElementType<type> {                      \
+    static constexpr std::int32_t value = number; \
+  }
+CYXLA_HPP_ELEMENT_TYPE(bool, 1);
+CYXLA_HPP_ELEMENT_TYPE(std::int8_t, 2);
+CYXLA_HPP_ELEMENT_TYPE(std::int16_t, 3);
+CYXLA_HPP_ELEMENT_TYPE(std::int32_t, 4);
+CYXLA_HPP_ELEMENT_TYPE(std::int64_t, 5);
+CYXLA_HPP_ELEMENT_TYPE(std::uint8_t, 6);
+CYXLA_HPP_ELEMENT_TYPE(std::uint16_t, 7);
+CYXLA_HPP_ELEMENT_TYPE(std::uint32_t, 8);
+CYXLA_HPP_ELEMENT_TYPE(std::uint64_t, 9);
+CYXLA_HPP_ELEMENT_TYPE(float, 11);
+CYXLA_HPP_ELEMENT_TYPE(double, 12);
+CYXLA_HPP_ELEMENT_TYPE(std::complex<float>, 14);
+CYXLA_HPP_ELEMENT_TYPE(std::complex<double>, 15);
+#undef CYXLA_HPP_ELEMENT_TYPE
+
+// An input that reads `values`, dense and row-major. Borrows the memory.
+template <typename T, std::size_t Extent>
+cyxla_input input(std::span<const T, Extent> values) noexcept {
+  return {values.data(), ElementType<T>::value, values.size()};
+}
+template <typename T>
+cyxla_input input(const T& scalar) noexcept {
+  return {&scalar, ElementType<T>::value, 1};
+}
+
+// A program with inputs and outputs bound to fixed memory, which must outlive it. One thread at a
+// time.
+class Call {
+ public:
+  Call(Call&& other) noexcept : api_(other.api_), call_(std::exchange(other.call_, nullptr)) {}
+  Call& operator=(Call&& other) noexcept {
+    std::swap(api_, other.api_);
+    std::swap(call_, other.call_);
+    return *this;
+  }
+  ~Call() { api_->discard(call_); }
+
+  // Executes once. Throws ExecutionError.
+  void operator()() const {
+    if (api_->call(call_) != 0) {
+      throw ExecutionError(*api_);
+    }
+  }
+
+ private:
+  friend class Program;
+  Call(const cyxla_api& api, cyxla_call* call) noexcept : api_(&api), call_(call) {}
+
+  const cyxla_api* api_;
+  cyxla_call* call_;
+};
+
+// A compiled program, kept alive by this object. Any number of threads may use it at once, without
+// the GIL.
+class Program {
+ public:
+  // Retains `spec`, which comes from api.program_spec(executable).
+  Program(const cyxla_api& api, const cyxla_program_spec& spec) noexcept
+      : api_(&api), spec_(&spec) {
+    api_->retain(spec_);
+  }
+  Program(const Program& other) noexcept : Program(*other.api_, *other.spec_) {}
+  Program& operator=(Program other) noexcept {
+    std::swap(api_, other.api_);
+    std::swap(spec_, other.spec_);
+    return *this;
+  }
+  ~Program() { api_->release(spec_); }
+
+  const cyxla_program_spec& spec() const noexcept { return *spec_; }
+
+  // Executes once; a null output is dropped. Throws ExecutionError, and std::invalid_argument for a
+  // wrong number of inputs or outputs.
+  void execute(std::span<const cyxla_input> inputs, std::span<void* const> outputs,
+               bool zero_copy = true) const {
+    check_counts(inputs.size(), outputs.size());
+    if (api_->execute(spec_, inputs.data(), outputs.data(), zero_copy ? 1 : 0) != 0) {
+      throw ExecutionError(*api_);
+    }
+  }
+
+  // Binds memory that stays the same over many calls. Throws as execute().
+  Call prepare(std::span<const cyxla_input> inputs, std::span<void* const> outputs,
+               bool zero_copy = true) const {
+    check_counts(inputs.size(), outputs.size());
+    cyxla_call* call = api_->prepare(spec_, inputs.data(), outputs.data(), zero_copy ? 1 : 0);
+    if (call == nullptr) {
+      throw ExecutionError(*api_);
+    }
+    return {*api_, call};
+  }
+
+ private:
+  void check_counts(std::size_t num_inputs, std::size_t num_outputs) const {
+    if (num_inputs != spec_->num_inputs || num_outputs != spec_->num_outputs) {
+      throw std::invalid_argument("the program takes " + std::to_string(spec_->num_inputs) +
+                                  " inputs and " + std::to_string(spec_->num_outputs) +
+                                  " outputs, not " + std::to_string(num_inputs) + " and " +
+                                  std::to_string(num_outputs));
+    }
+  }
+
+  const cyxla_api* api_;
+  const cyxla_program_spec* spec_;
+};
+
+}  // namespace cyxla

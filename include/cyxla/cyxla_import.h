@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Fetches cyxla's function table in a CPython extension module, from C or C++:
+ *
+ *   #include <Python.h>
+ *   #include <cyxla/cyxla_import.h>
+ *   static const cyxla_api* cyxla;
+ *   ... in the module's init function:  if ((cyxla = cyxla_import()) == NULL) return NULL;
+ */
+#ifndef CYXLA_CYXLA_IMPORT_H_
+#define CYXLA_CYXLA_IMPORT_H_
+
+#include <Python.h>
+
+#include "cyxla.h"
+
+/* The function table, valid for the life of the process. Needs the GIL. NULL with ImportError set
+ * when cyxla is not installed or was built with another ABI version than this module. */
+static inline const cyxla_api* cyxla_import(void) {
+  const cyxla_api* api = (const cyxla_api*)PyCapsule_Import(CYXLA_CAPSULE_NAME, 0);
+  if (api == NULL) {
+    if (PyErr_ExceptionMatches(PyExc_AttributeError)) {
+      PyErr_SetString(PyExc_ImportError,
+                      "cyxla._runtime has no C function table: the installed cyxla is damaged or "
+                      "too old; reinstall "
+                      "it and rebuild this module");
+    }
+    return NULL;
+  }
+  if (api->abi_version != CYXLA_ABI_VERSION || api->struct_size < sizeof(cyxla_api)) {
+    PyErr_Format(PyExc_ImportError,
+                 "this module was compiled for cyxla ABI version %d (function table of %zu bytes), "
+                 "the installed cyxla "
+                 "has ABI version %d (%zu bytes); rebuild the module against the installed cyxla",
+                 (int)CYXLA_ABI_VERSION, sizeof(cyxla_api), (int)api->abi_version,
+                 api->struct_size);
+    return NULL;
+  }
+  return api;
+}
+
+#endif /* CYXLA_CYXLA_IMPORT_H_ */

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace cyxla {
+
+// What kind of thing went wrong; each kind is one exception class in Python.
+enum class ErrorCode {
+  kInternal,
+  kArgument,
+  kPlugin,
+  kCompile,
+  kExecution,
+  kUnsupported,
+  kShutdown,
+  kFork,
+};
+
+// The one exception of the set-up paths. `where` names the function that failed (often a PJRT
+// function), what() is "where: message" or the message alone.
+class Error : public std::runtime_error {
+ public:
+  Error(ErrorCode code, std::string where, const std::string& message)
+      : std::runtime_error(where.empty() ? message : where + ": " + message),
+        code_(code),
+        where_(std::move(where)) {}
+
+  ErrorCode code() const noexcept { return code_; }
+  const std::string& where() const noexcept { return where_; }
+
+ private:
+  ErrorCode code_;
+  std::string where_;
+};
+
+}  // namespace cyxla

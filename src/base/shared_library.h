@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+namespace cyxla {
+
+// A library opened by path. It is never closed: plugins keep threads and static registries that
+// point into their code. Any thread may use it.
+class SharedLibrary {
+ public:
+  // Resolves everything now and keeps the library's symbols to itself. Throws Error (kPlugin) with
+  // the loader's reason.
+  static SharedLibrary open(const std::string& path);
+
+  // The address of a symbol, or null.
+  void* symbol(const char* name) const noexcept;
+  const std::string& path() const noexcept { return path_; }
+
+ private:
+  SharedLibrary(void* handle, std::string path);
+
+  void* handle_;
+  std::string path_;
+};
+
+}  // namespace cyxla

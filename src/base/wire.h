@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// The wire format of protocol buffers, as far as compile options and serialized executables need
+// it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace cyxla::wire {
+
+enum class Type : std::uint8_t { kVarint = 0, kFixed64 = 1, kBytes = 2, kFixed32 = 5 };
+
+void append_varint(std::string& out, std::uint64_t value);
+void append_varint_field(std::string& out, std::uint32_t field, std::uint64_t value);
+void append_double_field(std::string& out, std::uint32_t field, double value);
+void append_bytes_field(std::string& out, std::uint32_t field, std::string_view bytes);
+
+// One field of a message: `number` for the varint and fixed types, `bytes` (pointing into the
+// message) otherwise.
+struct Field {
+  std::uint32_t field = 0;
+  Type type = Type::kVarint;
+  std::uint64_t number = 0;
+  std::string_view bytes;
+};
+
+// Walks the fields of a message in order. The message must outlive the reader and the fields.
+class Reader {
+ public:
+  explicit Reader(std::string_view message) : rest_(message) {}
+
+  // The next field; nothing at the end of the message or at its first malformed byte (then failed()
+  // is true).
+  std::optional<Field> next() noexcept;
+  bool failed() const noexcept { return failed_; }
+
+ private:
+  std::optional<std::uint64_t> varint() noexcept;
+  std::optional<std::uint64_t> fixed(std::size_t size_bytes) noexcept;
+
+  std::string_view rest_;
+  bool failed_ = false;
+};
+
+}  // namespace cyxla::wire

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pjrt/executable.h"
+
+#include <string_view>
+
+#include "base/scope_guard.h"
+#include "base/wire.h"
+#include "pjrt/named_value.h"
+
+namespace cyxla::pjrt {
+namespace {
+
+// Sizes that a plugin does not know are reported as 0.
+std::optional<std::int64_t> known(std::int64_t size_bytes) {
+  return size_bytes > 0 ? std::optional(size_bytes) : std::nullopt;
+}
+
+// Calls `visit` with the bytes of each occurrence of a field.
+template <typename Visit>
+bool for_each_bytes_field(std::string_view message, std::uint32_t number, Visit visit) {
+  wire::Reader reader(message);
+  while (const auto field = reader.next()) {
+    if (field->field == number && field->type == wire::Type::kBytes) {
+      visit(field->bytes);
+    }
+  }
+  return !reader.failed();
+}
+
+// The total size of the object files in an executable that XLA:CPU serialized:
+// ExecutableAndOptionsProto (1) holds a CompilationResultProto whose objects (8) hold their code in
+// field 1.
+std::optional<std::int64_t> object_bytes(std::string_view serialized) {
+  std::int64_t total = 0;
+  bool readable = true;
+  readable &= for_each_bytes_field(serialized, 1, [&](std::string_view result) {
+    readable &= for_each_bytes_field(result, 8, [&](std::string_view object) {
+      readable &= for_each_bytes_field(object, 1, [&](std::string_view code) {
+        total += static_cast<std::int64_t>(code.size());
+      });
+    });
+  });
+  return readable ? known(total) : std::nullopt;
+}
+
+}  // namespace
+
+Handle<PJRT_Executable> LoadedExecutable::executable() const {
+  CYXLA_PJRT_ARGS(PJRT_LoadedExecutable_GetExecutable, args);
+  args.loaded_executable = executable_.get();
+  checked_call(*api_, CYXLA_SLOT(PJRT_LoadedExecutable_GetExecutable), args, ErrorCode::kCompile);
+  return {*api_, args.executable};
+}
+
+std::vector<OutputType> LoadedExecutable::output_types() const {
+  const Handle<PJRT_Executable> executable = this->executable();
+
+  CYXLA_PJRT_ARGS(PJRT_Executable_NumOutputs, count);
+  count.executable = executable.get();
+  checked_call(*api_, CYXLA_SLOT(PJRT_Executable_NumOutputs), count, ErrorCode::kCompile);
+  std::vector<OutputType> outputs(count.num_outputs);
+  if (outputs.empty()) {
+    return outputs;  // some plugins fail the two calls below for a program without outputs
+  }
+
+  CYXLA_PJRT_ARGS(PJRT_Executable_OutputElementTypes, types);
+  types.executable = executable.get();
+  checked_call(*api_, CYXLA_SLOT(PJRT_Executable_OutputElementTypes), types, ErrorCode::kCompile);
+  CYXLA_PJRT_ARGS(PJRT_Executable_OutputDimensions, dimensions);
+  dimensions.executable = executable.get();
+  checked_call(*api_, CYXLA_SLOT(PJRT_Executable_OutputDimensions), dimensions,
+               ErrorCode::kCompile);
+  if (types.num_output_types != outputs.size() || dimensions.num_outputs != outputs.size()) {
+    throw Error(ErrorCode::kCompile, "PJRT_Executable_OutputElementTypes",
+                "the plugin contradicts itself about the number of outputs");
+  }
+  const std::int64_t* next = dimensions.dims;
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    outputs[i].element_type = static_cast<std::int32_t>(types.output_types[i]);
+    outputs[i].dimensions.assign(next, next + dimensions.dim_sizes[i]);
+    next += dimensions.dim_sizes[i];
+  }
+  return outputs;
+}
+
+MemoryStatistics LoadedExecutable::memory_statistics() const {
+  MemoryStatistics statistics;
+  const Handle<PJRT_Executable> executable = this->executable();
+  if (api_->has(CYXLA_SLOT(PJRT_Executable_GetCompiledMemoryStats))) {
+    CYXLA_PJRT_ARGS(PJRT_Executable_GetCompiledMemoryStats, args);
+    args.executable = executable.get();
+    if (api_->call(CYXLA_SLOT(PJRT_Executable_GetCompiledMemoryStats), args).ok()) {
+      statistics.code_bytes = known(args.generated_code_size_in_bytes);
+      statistics.argument_bytes = args.argument_size_in_bytes;
+      statistics.output_bytes = args.output_size_in_bytes;
+      statistics.temporary_bytes = args.temp_size_in_bytes;
+    }
+  }
+  if (!statistics.code_bytes) {
+    statistics.code_bytes = object_code_bytes(executable.get());
+  }
+  return statistics;
+}
+
+std::optional<std::int64_t> LoadedExecutable::object_code_bytes(PJRT_Executable* executable) const {
+  if (!api_->has(CYXLA_SLOT(PJRT_Executable_Serialize))) {
+    return std::nullopt;
+  }
+  CYXLA_PJRT_ARGS(PJRT_Executable_Serialize, args);
+  args.executable = executable;
+  if (!api_->call(CYXLA_SLOT(PJRT_Executable_Serialize), args).ok()) {
+    return std::nullopt;
+  }
+  const ScopeGuard deleter([&] {
+    if (args.serialized_executable_deleter != nullptr) {
+      args.serialized_executable_deleter(args.serialized_executable);
+    }
+  });
+  return object_bytes({args.serialized_bytes, args.serialized_bytes_size});
+}
+
+std::optional<double> LoadedExecutable::flops() const {
+  if (!api_->has(CYXLA_SLOT(PJRT_Executable_GetCostAnalysis))) {
+    return std::nullopt;
+  }
+  const Handle<PJRT_Executable> executable = this->executable();
+  CYXLA_PJRT_ARGS(PJRT_Executable_GetCostAnalysis, args);
+  args.executable = executable.get();
+  if (!api_->call(CYXLA_SLOT(PJRT_Executable_GetCostAnalysis), args).ok()) {
+    return std::nullopt;
+  }
+  const NamedValues properties = from_pjrt(args.properties, args.num_properties);
+  const auto found = properties.find("flops");
+  if (found == properties.end() || !std::holds_alternative<float>(found->second)) {
+    return std::nullopt;
+  }
+  return static_cast<double>(std::get<float>(found->second));
+}
+
+}  // namespace cyxla::pjrt

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "pjrt/handle.h"
+
+namespace cyxla::pjrt {
+
+// What the plugin says of one output.
+struct OutputType {
+  std::int32_t element_type = 0;
+  std::vector<std::int64_t> dimensions;
+};
+
+// Sizes in bytes of a compiled program; nothing where the plugin does not tell.
+struct MemoryStatistics {
+  std::optional<std::int64_t> code_bytes;
+  std::optional<std::int64_t> argument_bytes;
+  std::optional<std::int64_t> output_bytes;
+  std::optional<std::int64_t> temporary_bytes;
+};
+
+// A compiled program on its device. Must be destroyed before its client; any number of threads may
+// execute it.
+class LoadedExecutable {
+ public:
+  LoadedExecutable() noexcept = default;
+  LoadedExecutable(const Api& api, PJRT_LoadedExecutable* executable)
+      : api_(&api), executable_(api, executable) {}
+
+  PJRT_LoadedExecutable* get() const noexcept { return executable_.get(); }
+  explicit operator bool() const noexcept { return static_cast<bool>(executable_); }
+  void reset() noexcept { executable_.reset(); }
+
+  // Throws Error (kCompile).
+  std::vector<OutputType> output_types() const;
+  MemoryStatistics memory_statistics() const;
+  // Floating-point operations of one execution by the plugin's cost analysis.
+  std::optional<double> flops() const;
+
+ private:
+  Handle<PJRT_Executable> executable() const;
+  std::optional<std::int64_t> object_code_bytes(PJRT_Executable* executable) const;
+
+  const Api* api_ = nullptr;
+  Handle<PJRT_LoadedExecutable> executable_;
+};
+
+}  // namespace cyxla::pjrt

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pjrt/invocation.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "pjrt/event.h"
+
+namespace cyxla::pjrt {
+
+Invocation::Invocation(const Api& api, const LoadedExecutable& executable,
+                       std::size_t num_arguments, std::size_t num_outputs)
+    : api_(&api),
+      executable_(executable.get()),
+      arguments_(num_arguments),
+      outputs_(num_outputs),
+      non_donatable_(num_arguments) {
+  // Every input belongs to somebody else, so none may be donated, whatever the program says.
+  std::iota(non_donatable_.begin(), non_donatable_.end(), std::int64_t{0});
+}
+
+Status Invocation::run() noexcept {
+  PJRT_ExecuteOptions options = {};
+  options.struct_size = PJRT_ExecuteOptions_STRUCT_SIZE;
+  options.non_donatable_input_indices = non_donatable_.data();
+  options.num_non_donatable_input_indices = non_donatable_.size();
+
+  PJRT_Buffer* const* argument_list = arguments_.data();
+  PJRT_Buffer** output_list = outputs_.data();
+  PJRT_Event* complete = nullptr;
+  CYXLA_PJRT_ARGS(PJRT_LoadedExecutable_Execute, args);
+  args.executable = executable_;
+  args.options = &options;
+  args.argument_lists = &argument_list;
+  args.num_devices = 1;
+  args.num_args = arguments_.size();
+  args.output_lists = &output_list;
+  args.device_complete_events = &complete;
+
+  Status status(*api_, api_->table().PJRT_LoadedExecutable_Execute(&args));
+  if (!status.ok()) {
+    // What the plugin may have left in the list is not ours after a failed call.
+    std::fill(outputs_.begin(), outputs_.end(), nullptr);
+    return status;
+  }
+  const Event event(*api_, complete);
+  status = await(*api_, event);
+  if (!status.ok()) {
+    release_outputs();
+  }
+  return status;
+}
+
+void Invocation::release_outputs() noexcept {
+  for (PJRT_Buffer*& output : outputs_) {
+    if (output != nullptr) {
+      destroy(*api_, output);
+      output = nullptr;
+    }
+  }
+}
+
+}  // namespace cyxla::pjrt

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pjrt/plugin.h"
+
+#include <utility>
+
+#include "base/error.h"
+#include "base/shared_library.h"
+
+namespace cyxla::pjrt {
+
+Plugin::Plugin(Api api) : api_(std::move(api)) {
+  CYXLA_PJRT_ARGS(PJRT_Plugin_Initialize, initialize);
+  checked_call(api_, CYXLA_SLOT(PJRT_Plugin_Initialize), initialize, ErrorCode::kPlugin);
+
+  CYXLA_PJRT_ARGS(PJRT_Plugin_Attributes, attributes);
+  checked_call(api_, CYXLA_SLOT(PJRT_Plugin_Attributes), attributes, ErrorCode::kPlugin);
+  attributes_ = from_pjrt(attributes.attributes, attributes.num_attributes);
+}
+
+Plugin Plugin::load(const std::string& path) {
+  const SharedLibrary library = SharedLibrary::open(path);
+  using GetPjrtApi = const PJRT_Api*();
+  auto* get_pjrt_api = reinterpret_cast<GetPjrtApi*>(library.symbol("GetPjrtApi"));
+  if (get_pjrt_api == nullptr) {
+    throw Error(ErrorCode::kPlugin, "",
+                path + " is a shared library but not a PJRT plugin: it has no function GetPjrtApi");
+  }
+  return Plugin(Api(get_pjrt_api(), path));
+}
+
+std::optional<std::array<std::int64_t, 3>> Plugin::stablehlo_version() const {
+  const auto found = attributes_.find("stablehlo_current_version");
+  if (found == attributes_.end()) {
+    return std::nullopt;
+  }
+  const auto* parts = std::get_if<std::vector<std::int64_t>>(&found->second);
+  if (parts == nullptr || parts->size() != 3) {
+    return std::nullopt;
+  }
+  return std::array<std::int64_t, 3>{(*parts)[0], (*parts)[1], (*parts)[2]};
+}
+
+}  // namespace cyxla::pjrt

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pjrt/status.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string_view>
+
+#include "pjrt/api.h"
+
+namespace cyxla::pjrt {
+namespace {
+
+std::string_view error_text(const Api& api, const PJRT_Error* error) noexcept {
+  CYXLA_PJRT_ARGS(PJRT_Error_Message, args);
+  args.error = error;
+  api.table().PJRT_Error_Message(&args);
+  return args.message == nullptr ? std::string_view()
+                                 : std::string_view(args.message, args.message_size);
+}
+
+}  // namespace
+
+Status& Status::operator=(Status&& other) noexcept {
+  if (this != &other) {
+    destroy();
+    api_ = other.api_;
+    error_ = std::exchange(other.error_, nullptr);
+  }
+  return *this;
+}
+
+void Status::destroy() noexcept {
+  if (error_ == nullptr) {
+    return;
+  }
+  CYXLA_PJRT_ARGS(PJRT_Error_Destroy, args);
+  args.error = std::exchange(error_, nullptr);
+  api_->table().PJRT_Error_Destroy(&args);
+}
+
+std::string Status::message() const {
+  return ok() ? std::string() : std::string(error_text(*api_, error_));
+}
+
+void Status::copy_message(char* buffer, std::size_t size) const noexcept {
+  if (size == 0) {
+    return;
+  }
+  const std::string_view text = ok() ? std::string_view() : error_text(*api_, error_);
+  const std::size_t length = std::min(text.size(), size - 1);
+  std::memcpy(buffer, text.data(), length);
+  buffer[length] = '\0';
+}
+
+PJRT_Error_Code Status::code() const noexcept {
+  CYXLA_PJRT_ARGS(PJRT_Error_GetCode, args);
+  args.error = error_;
+  args.code = PJRT_Error_Code_UNKNOWN;
+  if (!ok()) {
+    // GetCode can itself fail; its error is only dropped.
+    const Status nested(*api_, api_->table().PJRT_Error_GetCode(&args));
+    if (!nested.ok()) {
+      return PJRT_Error_Code_UNKNOWN;
+    }
+  }
+  return args.code;
+}
+
+void Status::throw_if_error(ErrorCode code, const char* where) const {
+  if (!ok()) {
+    throw Error(code, where, std::string(error_code_name(this->code())) + ": " + message());
+  }
+}
+
+const char* error_code_name(PJRT_Error_Code code) noexcept {
+  switch (code) {
+    case PJRT_Error_Code_CANCELLED:
+      return "CANCELLED";
+    case PJRT_Error_Code_UNKNOWN:
+      return "UNKNOWN";
+    case PJRT_Error_Code_INVALID_ARGUMENT:
+      return "INVALID_ARGUMENT";
+    case PJRT_Error_Code_DEADLINE_EXCEEDED:
+      return "DEADLINE_EXCEEDED";
+    case PJRT_Error_Code_NOT_FOUND:
+      return "NOT_FOUND";
+    case PJRT_Error_Code_ALREADY_EXISTS:
+      return "ALREADY_EXISTS";
+    case PJRT_Error_Code_PERMISSION_DENIED:
+      return "PERMISSION_DENIED";
+    case PJRT_Error_Code_RESOURCE_EXHAUSTED:
+      return "RESOURCE_EXHAUSTED";
+    case PJRT_Error_Code_FAILED_PRECONDITION:
+      return "FAILED_PRECONDITION";
+    case PJRT_Error_Code_ABORTED:
+      return "ABORTED";
+    case PJRT_Error_Code_OUT_OF_RANGE:
+      return "OUT_OF_RANGE";
+    case PJRT_Error_Code_UNIMPLEMENTED:
+      return "UNIMPLEMENTED";
+    case PJRT_Error_Code_INTERNAL:
+      return "INTERNAL";
+    case PJRT_Error_Code_UNAVAILABLE:
+      return "UNAVAILABLE";
+    case PJRT_Error_Code_DATA_LOSS:
+      return "DATA_LOSS";
+    case PJRT_Error_Code_UNAUTHENTICATED:
+      return "UNAUTHENTICATED";
+    default:
+      return "UNKNOWN";
+  }
+}
+
+}  // namespace cyxla::pjrt

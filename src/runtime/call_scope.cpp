@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/call_scope.h"
+
+#include "runtime/error_log.h"
+#include "runtime/runtime.h"
+
+namespace cyxla::runtime {
+
+bool CallScope::check_usable(const Program& program) noexcept {
+  const char* name = program.signature().name.c_str();
+  if (Runtime::forked()) {
+    record_error(
+        ErrorCode::kFork,
+        "cannot execute the program %s: this process was forked after the runtime was loaded, and "
+        "the plugin's threads "
+        "exist only in the parent; fork before the first use or start the process anew ('spawn')",
+        name);
+    return false;
+  }
+  switch (program.state()) {
+    case Program::State::kOpen:
+      return true;
+    case Program::State::kDropped:
+      record_error(
+          ErrorCode::kShutdown,
+          "cannot execute the program %s: its Executable is gone; keep it or retain() the spec",
+          name);
+      return false;
+    case Program::State::kShutDown:
+      record_error(ErrorCode::kShutdown, "cannot execute the program %s: the runtime is shut down",
+                   name);
+      return false;
+  }
+  return false;
+}
+
+CallScope::CallScope(Program& program) noexcept : program_(program) {
+  if (!check_usable(program)) {
+    return;
+  }
+  Context* context = program.thread_context();
+  if (context != nullptr && context->in_use.load(std::memory_order_relaxed)) {
+    context = program.make_context();
+    nested_ = context != nullptr;
+  }
+  if (context == nullptr) {
+    if (check_usable(program)) {
+      record_error(ErrorCode::kInternal, "cannot execute the program %s: out of memory",
+                   program.signature().name.c_str());
+    }
+    return;
+  }
+  enter(*context);
+}
+
+CallScope::CallScope(Program& program, Context& context) noexcept : program_(program) {
+  if (check_usable(program)) {
+    enter(context);
+  }
+}
+
+void CallScope::enter(Context& context) noexcept {
+  // This store and the load of the state below, both sequentially consistent, pair with
+  // begin_close() and in_use(): either the one who closes sees the flag or this call sees the
+  // closed state.
+  if (context.in_use.exchange(true, std::memory_order_seq_cst)) {
+    record_error(ErrorCode::kArgument,
+                 "a prepared call of the program %s is already running on another thread; prepare "
+                 "one call a thread",
+                 program_.signature().name.c_str());
+    return;
+  }
+  if (!check_usable(program_)) {
+    context.in_use.store(false, std::memory_order_release);
+    return;
+  }
+  context_ = &context;
+}
+
+CallScope::~CallScope() {
+  if (context_ == nullptr) {
+    return;
+  }
+  if (nested_) {
+    program_.drop_context(context_);
+  } else {
+    context_->in_use.store(false, std::memory_order_release);
+  }
+}
+
+}  // namespace cyxla::runtime

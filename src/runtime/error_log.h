@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "base/error.h"
+
+namespace cyxla::runtime {
+
+// Longest message kept, with its final zero.
+inline constexpr std::size_t kMessageSize = 1024;
+
+// Records a failure of this thread and of the process. printf format; allocates nothing and never
+// throws.
+[[gnu::format(printf, 2, 3)]] void record_error(ErrorCode code, const char* format, ...) noexcept;
+
+// Copies this thread's last message into `buffer` (cut to `size` bytes, with a final zero) and
+// returns its full length, 0 when the thread never failed.
+std::size_t last_error(char* buffer, std::size_t size) noexcept;
+// The kind of this thread's last failure; kInternal when it never failed.
+ErrorCode last_error_code() noexcept;
+
+// All failures of the process since it started and the last one's message.
+struct ErrorInfo {
+  std::uint64_t count = 0;
+  std::string message;
+};
+ErrorInfo error_info();
+
+}  // namespace cyxla::runtime

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/execute.h"
+
+#include <array>
+#include <new>
+#include <vector>
+
+#include "pjrt/element_type.h"
+#include "runtime/call_scope.h"
+#include "runtime/error_log.h"
+#include "runtime/program.h"
+#include "runtime/runtime.h"
+
+// A prepared call: its own context and the caller's arrays. Used by one thread at a time.
+struct cyxla_call {
+  cyxla::runtime::Program& program;
+  cyxla::runtime::Context* context;
+  std::vector<cyxla_input> inputs;
+  std::vector<void*> outputs;
+  cyxla::runtime::InputPolicy policy;
+};
+
+namespace cyxla::runtime {
+namespace {
+
+int fail(const Program& program, const char* what, std::size_t index,
+         const pjrt::Status& status) noexcept {
+  std::array<char, kMessageSize> message;
+  status.copy_message(message.data(), message.size());
+  record_error(ErrorCode::kExecution, "%s %zu of the program %s failed: %s", what, index,
+               program.signature().name.c_str(), message.data());
+  return -1;
+}
+
+bool check_arguments(const cyxla_program_spec* spec, const cyxla_input* inputs,
+                     void* const* outputs) noexcept {
+  if (spec == nullptr) {
+    record_error(ErrorCode::kArgument, "the program spec is NULL; get one from program_spec()");
+    return false;
+  }
+  const char* name = Program::of(*spec).signature().name.c_str();
+  if (inputs == nullptr && spec->num_inputs > 0) {
+    record_error(ErrorCode::kArgument, "the program %s takes %zu inputs, but `inputs` is NULL",
+                 name, spec->num_inputs);
+    return false;
+  }
+  if (outputs == nullptr && spec->num_outputs > 0) {
+    record_error(ErrorCode::kArgument, "the program %s has %zu outputs, but `outputs` is NULL",
+                 name, spec->num_outputs);
+    return false;
+  }
+  for (std::size_t i = 0; i < spec->num_inputs; ++i) {
+    const cyxla_input& input = inputs[i];
+    if (input.element_type != spec->input_types[i]) {
+      record_error(ErrorCode::kArgument,
+                   "input %zu of the program %s must have element type %s (%d), not %s (%d)", i,
+                   name, pjrt::element_type_name(spec->input_types[i]), spec->input_types[i],
+                   pjrt::element_type_name(input.element_type), input.element_type);
+      return false;
+    }
+    if (input.num_elements != spec->input_elements[i]) {
+      record_error(ErrorCode::kArgument,
+                   "input %zu of the program %s must have %zu elements, not %zu", i, name,
+                   spec->input_elements[i], input.num_elements);
+      return false;
+    }
+    if (input.data == nullptr && spec->input_bytes[i] > 0) {
+      record_error(ErrorCode::kArgument,
+                   "input %zu of the program %s has %zu bytes, but its data is NULL", i, name,
+                   spec->input_bytes[i]);
+      return false;
+    }
+  }
+  return true;
+}
+
+// One execution with a context that is ours.
+int run(const Program& program, Context& context, const cyxla_input* inputs, void* const* outputs,
+        InputPolicy policy) noexcept {
+  const cyxla_program_spec& spec = program.spec();
+  for (std::size_t i = 0; i < spec.num_inputs; ++i) {
+    const pjrt::Status status = context.bind_input(i, inputs[i].data, policy);
+    if (!status.ok()) {
+      context.finish();
+      return fail(program, "passing input", i, status);
+    }
+  }
+  const pjrt::Status status = context.run();
+  if (!status.ok()) {
+    context.finish();
+    std::array<char, kMessageSize> message;
+    status.copy_message(message.data(), message.size());
+    record_error(ErrorCode::kExecution, "executing the program %s failed: %s",
+                 program.signature().name.c_str(), message.data());
+    return -1;
+  }
+  int result = 0;
+  for (std::size_t i = 0; i < spec.num_outputs && result == 0; ++i) {
+    if (outputs[i] != nullptr) {
+      const pjrt::Status copied = context.read_output(i, outputs[i]);
+      result = copied.ok() ? 0 : fail(program, "reading output", i, copied);
+    }
+  }
+  context.finish();
+  return result;
+}
+
+}  // namespace
+
+int execute(const cyxla_program_spec* spec, const cyxla_input* inputs, void* const* outputs,
+            int zero_copy) noexcept {
+  if (!check_arguments(spec, inputs, outputs)) {
+    return -1;
+  }
+  Program& program = Program::of(*spec);
+  const CallScope scope(program);
+  if (scope.context() == nullptr) {
+    return -1;
+  }
+  return run(program, *scope.context(), inputs, outputs,
+             zero_copy != 0 ? InputPolicy::kView : InputPolicy::kCopy);
+}
+
+cyxla_call* prepare(const cyxla_program_spec* spec, const cyxla_input* inputs, void* const* outputs,
+                    int zero_copy) noexcept {
+  if (!check_arguments(spec, inputs, outputs)) {
+    return nullptr;
+  }
+  Program& program = Program::of(*spec);
+  if (!CallScope::check_usable(program)) {
+    return nullptr;
+  }
+  Context* context = program.make_context();
+  if (context == nullptr) {
+    if (CallScope::check_usable(program)) {
+      record_error(ErrorCode::kInternal, "cannot prepare a call of the program %s: out of memory",
+                   program.signature().name.c_str());
+    }
+    return nullptr;
+  }
+  try {
+    auto* call = new cyxla_call{program,
+                                context,
+                                {inputs, inputs + spec->num_inputs},
+                                {outputs, outputs + spec->num_outputs},
+                                zero_copy != 0 ? InputPolicy::kKeep : InputPolicy::kCopy};
+    program.retain();
+    return call;
+  } catch (const std::bad_alloc&) {
+    program.drop_context(context);
+    record_error(ErrorCode::kInternal, "cannot prepare a call of the program %s: out of memory",
+                 program.signature().name.c_str());
+    return nullptr;
+  }
+}
+
+int call(cyxla_call* call) noexcept {
+  if (call == nullptr) {
+    record_error(ErrorCode::kArgument, "the prepared call is NULL");
+    return -1;
+  }
+  const CallScope scope(call->program, *call->context);
+  if (scope.context() == nullptr) {
+    return -1;
+  }
+  return run(call->program, *call->context, call->inputs.data(), call->outputs.data(),
+             call->policy);
+}
+
+void discard(cyxla_call* call) noexcept {
+  if (call == nullptr) {
+    return;
+  }
+  Program& program = call->program;
+  if (!Runtime::forked()) {
+    program.drop_context(call->context);
+  }
+  delete call;
+  release(&program.spec());
+}
+
+void retain(const cyxla_program_spec* spec) noexcept { Program::of(*spec).retain(); }
+
+void release(const cyxla_program_spec* spec) noexcept {
+  Runtime::get()->release(Program::of(*spec));
+}
+
+}  // namespace cyxla::runtime

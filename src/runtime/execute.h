@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// The hot path. None of these functions throws, touches Python or, after a thread's first call of a
+// program, allocates; all of them may be called from any thread. A failure is -1 (or null) after
+// record_error().
+#pragma once
+
+#include <cyxla/cyxla.h>
+
+namespace cyxla::runtime {
+
+int execute(const cyxla_program_spec* spec, const cyxla_input* inputs, void* const* outputs,
+            int zero_copy) noexcept;
+
+cyxla_call* prepare(const cyxla_program_spec* spec, const cyxla_input* inputs, void* const* outputs,
+                    int zero_copy) noexcept;
+int call(cyxla_call* call) noexcept;
+void discard(cyxla_call* call) noexcept;
+
+void retain(const cyxla_program_spec* spec) noexcept;
+void release(const cyxla_program_spec* spec) noexcept;
+
+}  // namespace cyxla::runtime

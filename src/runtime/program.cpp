@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/program.h"
+
+#include <algorithm>
+#include <bit>
+#include <new>
+#include <string>
+#include <utility>
+
+#include "base/error.h"
+#include "runtime/thread_slot.h"
+
+namespace cyxla::runtime {
+namespace {
+
+void check_outputs(const pjrt::LoadedExecutable& executable, const Signature& signature) {
+  const std::vector<pjrt::OutputType> given = executable.output_types();
+  if (given.size() != signature.outputs.size()) {
+    throw Error(ErrorCode::kCompile, "",
+                "the compiled program " + signature.name + " has " + std::to_string(given.size()) +
+                    " outputs, the lowering declared " + std::to_string(signature.outputs.size()));
+  }
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    const ArrayType type{given[i].element_type, given[i].dimensions};
+    const ArrayType& declared = signature.outputs[i];
+    if (type.element_type != declared.element_type || type.dimensions != declared.dimensions) {
+      throw Error(ErrorCode::kCompile, "",
+                  "output " + std::to_string(i) + " of the compiled program " + signature.name +
+                      " is " + type.text() + ", the lowering declared " + declared.text());
+    }
+  }
+}
+
+}  // namespace
+
+Program::Program(const pjrt::Client& client, Capabilities capabilities,
+                 pjrt::LoadedExecutable executable, Signature signature)
+    : client_(client),
+      capabilities_(capabilities),
+      executable_(std::move(executable)),
+      signature_(std::move(signature)) {
+  check_outputs(executable_, signature_);
+  fill_spec();
+}
+
+Program::~Program() = default;
+
+void Program::fill_spec() {
+  for (const ArrayType& input : signature_.inputs) {
+    input_types_.push_back(input.element_type);
+    input_elements_.push_back(input.num_elements());
+    input_bytes_.push_back(input.size_bytes());
+  }
+  for (const ArrayType& output : signature_.outputs) {
+    output_types_.push_back(output.element_type);
+    output_bytes_.push_back(output.size_bytes());
+  }
+  spec_.struct_size = sizeof spec_;
+  spec_.flags = signature_.needs_python ? CYXLA_NEEDS_PYTHON : 0;
+  spec_.num_inputs = signature_.inputs.size();
+  spec_.num_outputs = signature_.outputs.size();
+  spec_.input_types = input_types_.data();
+  spec_.input_elements = input_elements_.data();
+  spec_.input_bytes = input_bytes_.data();
+  spec_.output_types = output_types_.data();
+  spec_.output_bytes = output_bytes_.data();
+  spec_.impl = this;
+}
+
+std::atomic<Context*>* Program::slot_entry(std::size_t slot, bool create) {
+  // Segment k starts at slot kFirstSegment * (2^k - 1).
+  const std::size_t shifted = slot / kFirstSegment + 1;
+  const auto k = static_cast<std::size_t>(std::bit_width(shifted)) - 1;
+  const std::size_t offset = slot - kFirstSegment * ((std::size_t{1} << k) - 1);
+  std::atomic<Context*>* segment = segments_[k].load(std::memory_order_acquire);
+  if (segment == nullptr) {
+    if (!create) {
+      return nullptr;
+    }
+    owned_segments_.push_back(std::make_unique<std::atomic<Context*>[]>(kFirstSegment << k));
+    segment = owned_segments_.back().get();
+    segments_[k].store(segment, std::memory_order_release);
+  }
+  return segment + offset;
+}
+
+Context* Program::thread_context() noexcept {
+  const std::size_t slot = thread_slot();
+  if (slot == kNoThreadSlot) {
+    return nullptr;
+  }
+  const std::atomic<Context*>* entry = slot_entry(slot, false);
+  Context* found = entry == nullptr ? nullptr : entry->load(std::memory_order_acquire);
+  if (found != nullptr) {
+    return found;
+  }
+  Context* made = make_context();
+  if (made == nullptr) {
+    return nullptr;
+  }
+  try {
+    const std::lock_guard lock(mutex_);
+    slot_entry(slot, true)->store(made, std::memory_order_release);
+    return made;
+  } catch (const std::bad_alloc&) {
+    drop_context(made);
+    return nullptr;
+  }
+}
+
+Context* Program::make_context() noexcept {
+  try {
+    const std::lock_guard lock(mutex_);
+    if (state() != State::kOpen) {
+      return nullptr;
+    }
+    contexts_.push_back(std::make_unique<Context>(client_, capabilities_, signature_, executable_));
+    return contexts_.back().get();
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
+
+void Program::drop_context(Context* context) noexcept {
+  std::unique_ptr<Context> dropped;
+  const std::lock_guard lock(mutex_);
+  const auto found = std::find_if(contexts_.begin(), contexts_.end(),
+                                  [&](const auto& owned) { return owned.get() == context; });
+  if (found != contexts_.end()) {
+    dropped = std::move(*found);
+    contexts_.erase(found);
+  }
+}
+
+void Program::begin_close(State state) noexcept {
+  // Under the lock, so that a context made meanwhile is either seen by in_use() or sees this state.
+  const std::lock_guard lock(mutex_);
+  state_.store(state, std::memory_order_seq_cst);
+}
+
+bool Program::in_use() noexcept {
+  const std::lock_guard lock(mutex_);
+  return std::any_of(contexts_.begin(), contexts_.end(), [](const auto& context) {
+    return context->in_use.load(std::memory_order_seq_cst);
+  });
+}
+
+void Program::close() noexcept {
+  const std::lock_guard lock(mutex_);
+  for (const auto& context : contexts_) {
+    context->close();
+  }
+  executable_.reset();
+}
+
+}  // namespace cyxla::runtime

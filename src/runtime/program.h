@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cyxla/cyxla.h>
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "pjrt/client.h"
+#include "pjrt/executable.h"
+#include "runtime/context.h"
+#include "runtime/signature.h"
+
+namespace cyxla::runtime {
+
+// A compiled program and the spec that callers see. Counted: the Python Executable holds one
+// reference, each retain() and each prepared call another; the last release hands it to the
+// runtime, which deletes it when no call is in flight. Any thread may execute it. After close() its
+// memory stays, its PJRT objects are gone.
+class Program {
+ public:
+  enum class State : std::uint8_t { kOpen, kDropped, kShutDown };
+
+  // Takes the signature as declared; throws Error (kCompile) when the plugin's outputs differ from
+  // it.
+  Program(const pjrt::Client& client, Capabilities capabilities, pjrt::LoadedExecutable executable,
+          Signature signature);
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+  ~Program();
+
+  static Program& of(const cyxla_program_spec& spec) noexcept {
+    return *static_cast<Program*>(const_cast<void*>(spec.impl));
+  }
+  const cyxla_program_spec& spec() const noexcept { return spec_; }
+  const Signature& signature() const noexcept { return signature_; }
+  const pjrt::LoadedExecutable& executable() const noexcept { return executable_; }
+
+  void retain() noexcept { references_.fetch_add(1, std::memory_order_relaxed); }
+  // True for the last reference.
+  bool release() noexcept { return references_.fetch_sub(1, std::memory_order_acq_rel) == 1; }
+
+  State state() const noexcept { return state_.load(std::memory_order_seq_cst); }
+
+  // The calling thread's context, made on its first call; null when memory ran out or the program
+  // is closed.
+  Context* thread_context() noexcept;
+  // A context of the caller's own, until drop_context(). Null as above.
+  Context* make_context() noexcept;
+  void drop_context(Context* context) noexcept;
+
+  // Refuses further calls.
+  void begin_close(State state) noexcept;
+  // Whether a call is in flight, on whichever thread.
+  bool in_use() noexcept;
+  // Destroys the PJRT objects. Only after begin_close(), with no call in flight.
+  void close() noexcept;
+
+ private:
+  // Contexts by thread slot: segment k holds kFirstSegment << k entries. A segment never moves, so
+  // readers need no lock.
+  static constexpr std::size_t kFirstSegment = 8;
+  static constexpr std::size_t kNumSegments = 40;
+  using Segment = std::unique_ptr<std::atomic<Context*>[]>;
+
+  std::atomic<Context*>* slot_entry(std::size_t slot, bool create);
+  void fill_spec();
+
+  const pjrt::Client& client_;
+  Capabilities capabilities_;
+  pjrt::LoadedExecutable executable_;
+  Signature signature_;
+  cyxla_program_spec spec_ = {};
+  std::vector<std::int32_t> input_types_, output_types_;
+  std::vector<std::size_t> input_elements_, input_bytes_, output_bytes_;
+
+  std::atomic<std::size_t> references_{1};
+  std::atomic<State> state_{State::kOpen};
+  std::array<std::atomic<std::atomic<Context*>*>, kNumSegments> segments_ = {};
+  std::mutex mutex_;  // guards the two below; never held while waiting
+  std::vector<Segment> owned_segments_;
+  std::vector<std::unique_ptr<Context>> contexts_;
+};
+
+}  // namespace cyxla::runtime

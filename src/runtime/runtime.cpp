@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/runtime.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <thread>
+#include <utility>
+
+#include "base/error.h"
+#include "pjrt/ffi.h"
+
+namespace cyxla::runtime {
+namespace {
+
+std::mutex load_mutex;
+std::atomic<Runtime*> loaded_runtime{nullptr};
+std::atomic<bool> forked_child{false};
+
+// PJRT_Plugin_Initialize may run once per plugin, so a plugin whose client could not be made is
+// kept for the next attempt. Never destroyed.
+const pjrt::Plugin& load_plugin(const std::string& path) {
+  static auto* plugins = new std::map<std::string, std::unique_ptr<pjrt::Plugin>>;
+  std::unique_ptr<pjrt::Plugin>& plugin = (*plugins)[path];
+  if (plugin == nullptr) {
+    plugin = std::make_unique<pjrt::Plugin>(pjrt::Plugin::load(path));
+  }
+  return *plugin;
+}
+
+// The optional option that the plugin's message complains about, if any.
+std::optional<std::string> refused_option(const std::string& message,
+                                          const pjrt::NamedValues& options,
+                                          const std::set<std::string>& optional) {
+  for (const std::string& name : optional) {
+    if (options.contains(name) && message.find(name) != std::string::npos) {
+      return name;
+    }
+  }
+  return std::nullopt;
+}
+
+pjrt::Client make_client(const pjrt::Api& api, pjrt::NamedValues options,
+                         const std::set<std::string>& optional,
+                         std::vector<std::string>& dropped_options) {
+  while (true) {
+    try {
+      return pjrt::Client::create(api, options);
+    } catch (const Error& error) {
+      const std::optional<std::string> refused = refused_option(error.what(), options, optional);
+      if (!refused) {
+        throw;
+      }
+      options.erase(*refused);
+      dropped_options.push_back(*refused);
+    }
+  }
+}
+
+void wait_until_idle(Program& program) noexcept {
+  // Callers pay nothing for being waited for, so the one who waits polls.
+  while (program.in_use()) {
+    std::this_thread::sleep_for(std::chrono::microseconds(200));
+  }
+}
+
+}  // namespace
+
+Runtime::Runtime(const pjrt::Plugin& plugin, pjrt::Client client,
+                 std::vector<std::string> dropped_options)
+    : plugin_(plugin),
+      client_(std::move(client)),
+      capabilities_(probe_capabilities(*client_)),
+      dropped_options_(std::move(dropped_options)) {}
+
+Runtime& Runtime::load(const std::string& path, pjrt::NamedValues options,
+                       const std::set<std::string>& optional) {
+  const std::lock_guard lock(load_mutex);
+  if (get() != nullptr) {
+    throw Error(ErrorCode::kPlugin, "",
+                "the process already runs the plugin " + get()->plugin().api().source() +
+                    "; one plugin is loaded per process");
+  }
+  const pjrt::Plugin& plugin = load_plugin(path);
+  std::vector<std::string> dropped_options;
+  pjrt::Client client = make_client(plugin.api(), std::move(options), optional, dropped_options);
+  std::unique_ptr<Runtime> runtime(
+      new Runtime(plugin, std::move(client), std::move(dropped_options)));
+  pthread_atfork(nullptr, nullptr, [] { forked_child.store(true, std::memory_order_relaxed); });
+  loaded_runtime.store(runtime.get(), std::memory_order_release);
+  return *runtime.release();
+}
+
+Runtime* Runtime::get() noexcept { return loaded_runtime.load(std::memory_order_acquire); }
+
+bool Runtime::forked() noexcept { return forked_child.load(std::memory_order_relaxed); }
+
+void Runtime::check_not_forked(const char* what) {
+  if (forked()) {
+    throw Error(ErrorCode::kFork, "",
+                std::string("cannot ") + what +
+                    ": this process was forked after the runtime was loaded, and the plugin's "
+                    "threads exist only in "
+                    "the parent; fork before the first use or start the process anew ('spawn')");
+  }
+}
+
+void Runtime::check_open(const char* what) const {
+  if (shut_down_) {
+    throw Error(ErrorCode::kShutdown, "",
+                std::string("cannot ") + what + ": the runtime is shut down");
+  }
+}
+
+Program* Runtime::compile(std::string_view code, std::string_view format,
+                          const pjrt::OptionOverrides& overrides, Signature signature,
+                          CompileStatistics& statistics) {
+  check_not_forked("compile");
+  const std::shared_lock lock(lifetime_);
+  check_open("compile");
+  destroy_idle_programs();
+  const auto start = std::chrono::steady_clock::now();
+  pjrt::LoadedExecutable executable =
+      client_->compile(code, format, pjrt::serialize_compile_options(overrides));
+  statistics.seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  statistics.memory = executable.memory_statistics();
+  statistics.flops = executable.flops();
+  auto program = std::make_unique<Program>(*client_, capabilities_, std::move(executable),
+                                           std::move(signature));
+  const std::lock_guard programs_lock(programs_mutex_);
+  programs_.push_back(program.get());
+  dropped_.reserve(programs_.size() + dropped_.size());  // so that release() never allocates
+  return program.release();
+}
+
+void Runtime::register_ffi_handler(const std::string& target, const std::string& platform,
+                                   void* handler) {
+  check_not_forked("register a custom-call target");
+  const std::shared_lock lock(lifetime_);
+  check_open("register a custom-call target");
+  pjrt::register_ffi_handler(plugin_.api(), target, platform, handler);
+}
+
+void Runtime::release(Program& program) noexcept {
+  if (!program.release() || forked()) {
+    return;  // a forked child leaves the plugin's objects alone
+  }
+  program.begin_close(Program::State::kDropped);
+  const std::shared_lock lock(lifetime_);
+  {
+    const std::lock_guard programs_lock(programs_mutex_);
+    std::erase(programs_, &program);
+    dropped_.push_back(&program);
+  }
+  destroy_idle_programs();
+}
+
+void Runtime::destroy_idle_programs() noexcept {
+  while (true) {
+    std::unique_lock lock(programs_mutex_);
+    const auto found = std::find_if(dropped_.begin(), dropped_.end(),
+                                    [](Program* program) { return !program->in_use(); });
+    if (found == dropped_.end()) {
+      return;
+    }
+    const Program* idle = *found;
+    dropped_.erase(found);
+    lock.unlock();
+    delete idle;
+  }
+}
+
+void Runtime::shut_down_programs() noexcept {
+  std::vector<Program*> open;
+  std::vector<Program*> dropped;
+  {
+    const std::lock_guard lock(programs_mutex_);
+    open.swap(programs_);
+    dropped.swap(dropped_);
+  }
+  for (Program* program : open) {
+    program->begin_close(Program::State::kShutDown);
+  }
+  for (Program* program : open) {
+    wait_until_idle(*program);
+    program->close();
+  }
+  for (Program* program : dropped) {
+    wait_until_idle(*program);
+    delete program;
+  }
+}
+
+void Runtime::shut_down() noexcept {
+  Runtime* runtime = get();
+  if (runtime == nullptr || forked()) {
+    return;
+  }
+  const std::unique_lock lock(runtime->lifetime_);
+  if (runtime->shut_down_) {
+    return;
+  }
+  runtime->shut_down_ = true;
+  runtime->shut_down_programs();
+  runtime->client_.reset();
+}
+
+}  // namespace cyxla::runtime

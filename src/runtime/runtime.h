@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <shared_mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "pjrt/client.h"
+#include "pjrt/compile_options.h"
+#include "pjrt/plugin.h"
+#include "runtime/capabilities.h"
+#include "runtime/program.h"
+
+namespace cyxla::runtime {
+
+// What compiling cost and what the plugin says of the result.
+struct CompileStatistics {
+  double seconds = 0;
+  pjrt::MemoryStatistics memory;
+  std::optional<double> flops;
+};
+
+// The process's one runtime: a plugin, its client, and the programs compiled with it. Made once and
+// never freed; after shut_down() only its memory remains. Every function may be called from any
+// thread.
+class Runtime {
+ public:
+  // Loads a plugin and makes its client. Options named in `optional` are left out when the plugin
+  // says that it does not know them. Throws Error (kPlugin); a failed load can be tried again.
+  static Runtime& load(const std::string& path, pjrt::NamedValues options,
+                       const std::set<std::string>& optional);
+  // The loaded runtime or null.
+  static Runtime* get() noexcept;
+  // Waits for calls in flight, then destroys all programs and the client. Nothing happens without a
+  // runtime, the second time, or in a forked child.
+  static void shut_down() noexcept;
+  // Whether this process was forked off after the runtime was loaded: the plugin's threads exist
+  // only in the parent.
+  static bool forked() noexcept;
+
+  const pjrt::Plugin& plugin() const noexcept { return plugin_; }
+  const pjrt::Client& client() const noexcept { return *client_; }
+  Capabilities capabilities() const noexcept { return capabilities_; }
+  const std::vector<std::string>& dropped_options() const noexcept { return dropped_options_; }
+
+  // Compiles and gives the one reference to the result. Throws Error (kCompile, kShutdown, kFork).
+  Program* compile(std::string_view code, std::string_view format,
+                   const pjrt::OptionOverrides& overrides, Signature signature,
+                   CompileStatistics& statistics);
+  void register_ffi_handler(const std::string& target, const std::string& platform, void* handler);
+
+  // Gives one reference back; the last one destroys the program, now or when its calls in flight
+  // have ended.
+  void release(Program& program) noexcept;
+
+ private:
+  Runtime(const pjrt::Plugin& plugin, pjrt::Client client,
+          std::vector<std::string> dropped_options);
+
+  static void check_not_forked(const char* what);
+  void check_open(const char* what) const;
+  void destroy_idle_programs() noexcept;
+  void shut_down_programs() noexcept;
+
+  const pjrt::Plugin& plugin_;
+  std::optional<pjrt::Client> client_;
+  Capabilities capabilities_;
+  std::vector<std::string> dropped_options_;
+
+  std::shared_mutex
+      lifetime_;  // shared while the client is in use outside of calls, unique to shut down
+  bool shut_down_ = false;          // guarded by lifetime_
+  std::mutex programs_mutex_;       // guards the two below
+  std::vector<Program*> programs_;  // every program that holds PJRT objects
+  std::vector<Program*> dropped_;   // those without references that a call kept from being deleted
+};
+
+}  // namespace cyxla::runtime

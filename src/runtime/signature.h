@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace cyxla::runtime {
+
+// Element type and dimensions of one input or output.
+struct ArrayType {
+  std::int32_t element_type = 0;
+  std::vector<std::int64_t> dimensions;
+
+  // Throws Error (kCompile) when the element type has no whole bytes or the size does not fit.
+  std::size_t num_elements() const;
+  std::size_t size_bytes() const;
+  std::string text() const;  // "f32[3,4]"
+};
+
+// What a program is called, takes and gives, as its lowering declared it.
+struct Signature {
+  std::string name;
+  std::vector<ArrayType> inputs;
+  std::vector<ArrayType> outputs;
+  bool needs_python = false;
+};
+
+}  // namespace cyxla::runtime
