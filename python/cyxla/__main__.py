@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`python -m cyxla`: what a bug report needs; `--include` prints the include folders instead.
+
+The plugin is loaded in a process of its own: a plugin may end its process, over an unknown flag in
+`XLA_FLAGS` for one, and that is worth a line of the report rather than its end.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import os
+import platform
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from importlib import metadata
+from pathlib import Path
+
+import cyxla
+from cyxla import abi, ffi, plugins, runtime
+from cyxla.errors import Error, PluginError
+
+__all__ = ["main", "print_runtime"]
+
+_DISTRIBUTIONS = ("numpy", "ml_dtypes", "jax", "jaxlib", "scipy")
+_VARIABLES = ("LD_LIBRARY_PATH", "LD_PRELOAD", "NPROC", "CUDA_VISIBLE_DEVICES", "CUDA_ROOT")
+_PREFIXES = ("CYXLA_", "JAX_", "LIBTPU_", "PJRT_", "TF_CPP_", "TPU_", "XLA_")
+_LOAD_SECONDS = 120
+_LOAD_CODE = (
+    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
+    "from cyxla.__main__ import print_runtime; print_runtime()"
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return the exit code."""
+    parser = argparse.ArgumentParser(
+        prog="python -m cyxla",
+        description="Print what a bug report about cyxla needs: versions, the plugins found and "
+        "rejected, and what the default plugin can do.",
+    )
+    parser.add_argument(
+        "--include",
+        action="store_true",
+        help="print the include folders instead, first the C compiler's, then Cython's",
+    )
+    include = parser.parse_args(arguments).include
+    if hasattr(sys.stdout, "reconfigure"):  # paths may have what the terminal cannot show
+        sys.stdout.reconfigure(errors="backslashreplace")
+    try:
+        return _print_include() if include else _print_report()
+    except BrokenPipeError:  # into `head`, say; Python would complain once more at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+
+
+def print_runtime() -> None:
+    """Load the default plugin and print what it tells; a failure is printed too."""
+    try:
+        from cyxla import _runtime
+
+        print(f"  ABI version: {_runtime.ABI_VERSION}", flush=True)
+        info = runtime.runtime_info()
+        loaded = _runtime.loaded_runtime()
+    except (Error, ImportError) as error:
+        print(f"  not loaded: {type(error).__name__}: {error}")
+        return
+    count, fault = ffi.jaxlib_targets()
+    print(f"  PJRT API: {info.api_version[0]}.{info.api_version[1]}")
+    if loaded is not None:
+        print(f"  platform: {info.platform} ({loaded.platform_version})")
+        print(f"  dropped options: {', '.join(loaded.dropped_options) or 'none'}")
+    print(f"  options: {dict(info.plugin.create_options)}")
+    print(f"  StableHLO: {info.stablehlo_version or 'not told'}")
+    print(f"  StableHLO of JAX: {_jax_stablehlo_version()}")
+    print(f"  aliased_inputs: {info.aliased_inputs}")
+    print(f"  inplace_outputs: {info.inplace_outputs}")
+    print(f"  threads: {'as the plugin decides' if info.threads is None else info.threads}")
+    print(f"  jaxlib's FFI handlers: {count}{'' if fault is None else f' ({fault})'}")
+
+
+def _print_include() -> int:
+    try:
+        print("\n".join(abi.get_include()))
+    except Error as error:
+        print(f"python -m cyxla: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _print_report() -> int:
+    sections: dict[str, Callable[[], Iterator[str]]] = {
+        "Versions": _versions,
+        "Plugins, the first of a platform is its default": _plugins,
+        "Default plugin": _default_plugin,
+        "Environment variables": _environment,
+    }
+    for title, lines in sections.items():
+        print(f"{title}:", flush=True)
+        try:
+            for line in lines():
+                print(f"  {line}", flush=True)
+        except BrokenPipeError:
+            raise
+        except Exception as error:  # a report must survive what it reports
+            print(f"  cannot be told: {type(error).__name__}: {error}")
+    return 0
+
+
+def _versions() -> Iterator[str]:
+    yield f"cyxla {cyxla.__version__} in {Path(abi.__file__).parent}"
+    extension = importlib.util.find_spec("cyxla._runtime")
+    yield f"extension module {'is missing' if extension is None else extension.origin}"
+    yield f"Python {platform.python_version()} ({platform.python_implementation()})"
+    yield f"{platform.platform()}, {os.cpu_count()} CPUs"
+    for distribution in _DISTRIBUTIONS:
+        try:
+            yield f"{distribution} {metadata.version(distribution)}"
+        except metadata.PackageNotFoundError:
+            yield f"{distribution} is not installed"
+
+
+def _plugins() -> Iterator[str]:
+    found = plugins.available_plugins()
+    for plugin in found:
+        yield f"{plugin.platform}: {plugin.source}, {plugin.path}"
+    if not found:
+        yield "none"
+    for rejected in plugins.rejected_plugins():
+        yield f"rejected: {rejected}"
+
+
+def _default_plugin() -> Iterator[str]:
+    try:
+        chosen = plugins.find_plugin()
+    except PluginError as error:
+        yield from str(error).splitlines()
+        return
+    yield f"{chosen.source}, {chosen.path}"
+    yield f"chosen as {_reason(chosen)}"
+    yield from _loaded()
+
+
+def _reason(chosen: plugins.Plugin) -> str:
+    if os.environ.get(plugins.PLUGIN_ENVIRONMENT_VARIABLE):
+        return f"the path in {plugins.PLUGIN_ENVIRONMENT_VARIABLE}"
+    first = f"the first plugin for {chosen.platform!r}"
+    if os.environ.get(plugins.PLATFORM_ENVIRONMENT_VARIABLE):
+        return f"{first}, which {plugins.PLATFORM_ENVIRONMENT_VARIABLE} asks for"
+    return f"{first}, the first platform with a plugin of {', '.join(plugins.PLATFORM_PREFERENCE)}"
+
+
+def _loaded() -> Iterator[str]:
+    command = [sys.executable, "-c", _LOAD_CODE, json.dumps(sys.path)]
+    try:
+        child = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_LOAD_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        yield f"not loaded: it did not answer within {_LOAD_SECONDS} seconds"
+        return
+    yield from (line.strip() for line in child.stdout.splitlines())
+    if child.returncode != 0:
+        ended = f"exit code {child.returncode}"
+        if child.returncode < 0:
+            ended = signal.Signals(-child.returncode).name
+        yield f"not loaded: it ended its process with {ended}, saying"
+        yield from (f"  {line}" for line in child.stderr.splitlines()[-10:])
+
+
+def _environment() -> Iterator[str]:
+    relevant = {
+        name: value
+        for name, value in sorted(os.environ.items())
+        if name in _VARIABLES or name.startswith(_PREFIXES)
+    }
+    yield from (f"{name}={value}" for name, value in relevant.items())
+    if not relevant:
+        yield "none that matter"
+
+
+def _jax_stablehlo_version() -> str:
+    try:
+        from cyxla import stablehlo
+
+        return stablehlo.current_version()
+    except ImportError as error:
+        return f"not told ({error})"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+# cython: language_level=3
+"""Declarations of the C++ core for _runtime.pyx; not installed."""
+from cpython.object cimport PyObject
+from libc.stdint cimport int32_t, int64_t, uint64_t
+from libcpp cimport bool as cpp_bool
+from libcpp.set cimport set as cpp_set
+from libcpp.string cimport string
+from libcpp.vector cimport vector
+from cyxla._runtime cimport Call, Input, ProgramSpec
+
+cdef extern from "cyxla/cyxla.h" nogil:
+    ctypedef struct Api "cyxla_api":
+        pass
+
+cdef extern from "base/error.h" namespace "cyxla" nogil:
+    cdef enum class ErrorCode:
+        kInternal
+        kArgument
+        kPlugin
+        kCompile
+        kExecution
+        kUnsupported
+        kShutdown
+        kFork
+
+cdef extern from "base/aligned_memory.h" namespace "cyxla" nogil:
+    void* core_aligned_memory "cyxla::allocate_aligned"(size_t size) noexcept
+    void core_free_aligned "cyxla::free_aligned"(void* pointer) noexcept
+
+cdef extern from "pjrt/element_type.h" namespace "cyxla::pjrt" nogil:
+    size_t core_itemsize "cyxla::pjrt::itemsize"(int32_t element_type) noexcept
+
+cdef extern from "pjrt/named_value.h" namespace "cyxla::pjrt" nogil:
+    cdef cppclass NamedValues:
+        pass
+
+cdef extern from "pjrt/compile_options.h" namespace "cyxla::pjrt" nogil:
+    cdef cppclass OptionOverrides:
+        pass
+
+cdef extern from "runtime/signature.h" namespace "cyxla::runtime" nogil:
+    cdef cppclass CoreArrayType "cyxla::runtime::ArrayType":
+        int32_t element_type
+        vector[int64_t] dimensions
+
+    cdef cppclass Signature:
+        string name
+        vector[CoreArrayType] inputs
+        vector[CoreArrayType] outputs
+        cpp_bool needs_python
+
+cdef extern from "runtime/error_log.h" namespace "cyxla::runtime" nogil:
+    cdef cppclass CoreErrorInfo "cyxla::runtime::ErrorInfo":
+        uint64_t count
+        string message
+    CoreErrorInfo core_error_info "cyxla::runtime::error_info"() except +
+    size_t core_last_error "cyxla::runtime::last_error"(char* buffer, size_t size) noexcept
+
+cdef extern from "runtime/execute.h" namespace "cyxla::runtime" nogil:
+    int core_execute "cyxla::runtime::execute"(
+        const ProgramSpec* spec, const Input* inputs, void* const* outputs, int zero_copy) noexcept
+    Call* core_prepare "cyxla::runtime::prepare"(
+        const ProgramSpec* spec, const Input* inputs, void* const* outputs, int zero_copy) noexcept
+    int core_call "cyxla::runtime::call"(Call* prepared) noexcept
+    void core_discard "cyxla::runtime::discard"(Call* prepared) noexcept
+    void core_retain "cyxla::runtime::retain"(const ProgramSpec* spec) noexcept
+    void core_release "cyxla::runtime::release"(const ProgramSpec* spec) noexcept
+
+cdef extern from "runtime/function_table.h" namespace "cyxla::runtime":
+    Api make_function_table(const ProgramSpec* (*program_spec)(void*) except NULL) noexcept
+
+cdef extern from "runtime/runtime.h" namespace "cyxla::runtime" nogil:
+    cdef cppclass OptionalInt "std::optional<std::int64_t>":
+        pass
+    cdef cppclass OptionalDouble "std::optional<double>":
+        pass
+    cdef cppclass MemoryStatistics "cyxla::pjrt::MemoryStatistics":
+        OptionalInt code_bytes
+        OptionalInt argument_bytes
+        OptionalInt output_bytes
+        OptionalInt temporary_bytes
+    cdef cppclass CoreStatistics "cyxla::runtime::CompileStatistics":
+        double seconds
+        MemoryStatistics memory
+        OptionalDouble flops
+    cdef cppclass Capabilities:
+        cpp_bool aliased_inputs
+        cpp_bool inplace_outputs
+    cdef cppclass ApiVersion "cyxla::pjrt::ApiVersion":
+        int major
+        int minor
+    cdef cppclass PluginApi "cyxla::pjrt::Api":
+        ApiVersion version()
+    cdef cppclass Plugin "cyxla::pjrt::Plugin":
+        const PluginApi& api()
+        const NamedValues& attributes()
+    cdef cppclass Client "cyxla::pjrt::Client":
+        const string& platform_name()
+        const string& platform_version()
+    cdef cppclass Program:
+        const ProgramSpec& spec()
+
+cdef extern from "_glue.hpp" namespace "cyxla::glue":
+    void set_exception_class(ErrorCode code, object exception_class)
+    void translate_exception()
+    void raise_last_error()
+    void set_value[Map, Value](Map& map, const string& name, Value value) except +
+    object named_values_to_python(const NamedValues& values)
+    object optional_to_python(const OptionalInt& value)
+    object optional_to_python(const OptionalDouble& value)
+
+cdef extern from "runtime/runtime.h" namespace "cyxla::runtime" nogil:
+    cdef cppclass Runtime:
+        @staticmethod
+        Runtime& load(const string& path, NamedValues options, const cpp_set[string]& optional) except +translate_exception
+        @staticmethod
+        Runtime* get() noexcept
+        @staticmethod
+        void shut_down() noexcept
+        const Plugin& plugin()
+        const Client& client()
+        Capabilities capabilities()
+        const vector[string]& dropped_options()
+        Program* compile(const string& code, const string& format, const OptionOverrides& overrides,
+                         Signature signature, CoreStatistics& statistics) except +translate_exception
+        void register_ffi_handler(const string& target, const string& platform, void* handler) except +translate_exception

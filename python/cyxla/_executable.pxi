@@ -1,0 +1,350 @@
+# SPDX-License-Identifier: Apache-2.0
+# Executable and BoundCall: from NumPy arrays to the core's inputs and outputs and back.
+cimport numpy as cnp
+from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_New, PyTuple_SET_ITEM
+
+cnp.import_array()
+
+cdef extern from "numpy/arrayobject.h" nogil:
+    ctypedef struct PyArrayObject:
+        pass
+    ctypedef struct PyArray_Descr:
+        pass
+    bint PyArray_CheckExact(PyObject* array)
+    PyArray_Descr* PyArray_DESCR(PyArrayObject* array)
+    bint PyArray_IS_C_CONTIGUOUS(PyArrayObject* array)
+    bint PyArray_ISWRITEABLE(PyArrayObject* array)
+    void* PyArray_DATA(PyArrayObject* array)
+    int PyArray_NDIM(PyArrayObject* array)
+    cnp.npy_intp* PyArray_DIMS(PyArrayObject* array)
+
+cdef extern from "numpy/arrayobject.h":
+    object PyArray_Empty(int ndim, const cnp.npy_intp* dims, PyArray_Descr* stolen_dtype, int fortran)
+
+# Up to this many inputs or outputs a call needs no memory for their descriptions.
+cdef enum:
+    MAX_ON_STACK = 32
+
+
+cdef class _Arrays:
+    """The inputs or the outputs of a program: their types, in the forms that a call needs."""
+    cdef readonly tuple types        # ArrayType of each
+    cdef tuple names                 # path name of each, or None
+    cdef tuple dtypes
+    cdef str noun
+    cdef vector[PyArray_Descr*] descriptors   # borrowed from dtypes
+    cdef vector[int] ranks
+    cdef vector[vector[cnp.npy_intp]] shapes
+
+    def __init__(self, types, names, str noun):
+        cdef vector[cnp.npy_intp] shape
+        self.types = tuple(types)
+        self.names = None if names is None else tuple(names)
+        self.noun = noun
+        self.dtypes = tuple(type_.dtype for type_ in self.types)
+        for type_, dtype in zip(self.types, self.dtypes):
+            shape = type_.shape
+            self.descriptors.push_back(<PyArray_Descr*><PyObject*>dtype)
+            self.ranks.push_back(len(type_.shape))
+            self.shapes.push_back(shape)
+
+    cdef bint fits(self, Py_ssize_t i, PyObject* array) noexcept:
+        """Whether an object is an array that a call can use as it is."""
+        cdef int k
+        if not PyArray_CheckExact(array) or PyArray_DESCR(<PyArrayObject*>array) != self.descriptors[i]:
+            return False
+        if PyArray_NDIM(<PyArrayObject*>array) != self.ranks[i] or not PyArray_IS_C_CONTIGUOUS(<PyArrayObject*>array):
+            return False
+        for k in range(self.ranks[i]):
+            if PyArray_DIMS(<PyArrayObject*>array)[k] != self.shapes[i][k]:
+                return False
+        return True
+
+    cdef object empty(self, Py_ssize_t i):
+        Py_INCREF(self.dtypes[i])
+        return PyArray_Empty(self.ranks[i], self.shapes[i].data(), self.descriptors[i], 0)
+
+    cdef str where(self, Py_ssize_t i):
+        return f"{self.noun} {i}" if self.names is None else f"{self.noun} {i} ({self.names[i]!r})"
+
+    cdef tuple as_tuple(self, object arrays):
+        """`arrays` as a tuple of the right length, which then holds the references."""
+        cdef Py_ssize_t expected = len(self.types)
+        if not isinstance(arrays, (list, tuple)):
+            raise errors.ArgumentError(
+                f"the {self.noun}s must be a list or tuple of {expected} arrays,"
+                f" not {type(arrays).__name__}"
+            )
+        result = tuple(arrays)
+        if len(result) != expected:
+            wanted = ", ".join(f"{self.where(i)}: {type_}" for i, type_ in enumerate(self.types))
+            raise errors.ArgumentError(
+                f"expected {expected} {self.noun}s, got {len(result)}; wanted are ({wanted})"
+            )
+        return result
+
+    cdef int check_exact(self, Py_ssize_t i, PyObject* array, bint writable) except -1:
+        """Raises unless a call can use the array's own memory."""
+        if not self.fits(i, array):
+            value = <object>array
+            given = (
+                f"{value.dtype.name}{list(value.shape)}" + ("" if value.flags.c_contiguous else " that is not C-contiguous")
+                if isinstance(value, cnp.ndarray) else type(value).__name__
+            )
+            raise errors.ArgumentError(
+                f"{self.where(i)}: expected a C-contiguous array {self.types[i]}, got {given}; it is used in"
+                " place, so nothing is converted"
+            )
+        if writable and not PyArray_ISWRITEABLE(<PyArrayObject*>array):
+            raise errors.ArgumentError(f"{self.where(i)}: the array is read-only")
+        return 0
+
+    cdef int check_disjoint(self, tuple arrays) except -1:
+        """Raises when two outputs share memory."""
+        cdef Py_ssize_t i, j
+        for i in range(len(arrays)):
+            for j in range(i):
+                a, b = arrays[i], arrays[j]
+                if a is None or b is None or not a.size or not b.size:
+                    continue
+                if overlap(<PyObject*>a, a.nbytes, <PyObject*>b, b.nbytes):
+                    raise errors.ArgumentError(f"{self.where(j)} and {self.where(i)} share memory")
+        return 0
+
+
+cdef bint overlap(PyObject* a, size_t a_bytes, PyObject* b, size_t b_bytes) noexcept:
+    cdef char* a_data = <char*>PyArray_DATA(<PyArrayObject*>a)
+    cdef char* b_data = <char*>PyArray_DATA(<PyArrayObject*>b)
+    return a_data < b_data + b_bytes and b_data < a_data + a_bytes
+
+
+cdef class _Arguments:
+    """Memory for more inputs or outputs than fit on the stack."""
+    cdef vector[Input] inputs
+    cdef vector[void*] outputs
+
+
+cdef class Executable:
+    """A compiled program. Made by `compile_program`; any number of threads may run it at once.
+
+    The program stays compiled while this object, a `BoundCall` of it or a retained spec lives.
+    """
+    cdef const ProgramSpec* spec
+    cdef _Arrays inputs
+    cdef _Arrays outputs
+    cdef readonly str name
+    cdef object __weakref__
+
+    def __init__(self):
+        raise TypeError("an Executable is made by cyxla.compile_program()")
+
+    def __dealloc__(self):
+        cdef const ProgramSpec* spec = self.spec
+        if spec != NULL:
+            # Destroying may wait for another thread that needs the GIL.
+            with nogil:
+                core_release(spec)
+
+    def __repr__(self):
+        inputs = ", ".join(map(str, self.input_types))
+        outputs = ", ".join(map(str, self.output_types))
+        return f"<cyxla.Executable {self.name}: ({inputs}) -> ({outputs})>"
+
+    @property
+    def input_types(self):
+        """Element type and shape of each input: a tuple of `ArrayType`."""
+        return self.inputs.types
+
+    @property
+    def output_types(self):
+        """Element type and shape of each output: a tuple of `ArrayType`."""
+        return self.outputs.types
+
+    @property
+    def input_bytes(self):
+        """Size of each input in bytes."""
+        return tuple(self.spec.input_bytes[i] for i in range(self.spec.num_inputs))
+
+    @property
+    def output_bytes(self):
+        """Size of each output in bytes."""
+        return tuple(self.spec.output_bytes[i] for i in range(self.spec.num_outputs))
+
+    def run(self, arrays, out=None):
+        """Execute the program once, without the GIL.
+
+        Args:
+            arrays: a list or tuple with one array for each input. Any strides and byte order are read; dtypes are
+                converted by NumPy's same_kind rule (integers only when every value fits), Python scalars and lists
+                to the declared dtype. Nothing is broadcast.
+            out: where the results go: a list or tuple with, for each output, a C-contiguous writable array of its
+                exact dtype and shape, or None to drop it. Without it fresh arrays are made.
+
+        Returns:
+            A tuple with one C-contiguous array for each output, or the entries of `out`.
+
+        Raises:
+            ArgumentError: naming the index, the expected and the given.
+            ExecutionError: with the plugin's message.
+        """
+        cdef Input stack_inputs[MAX_ON_STACK]
+        cdef void* stack_outputs[MAX_ON_STACK]
+        cdef Input* inputs = stack_inputs
+        cdef void** outputs = stack_outputs
+        cdef size_t num_inputs = self.spec.num_inputs
+        cdef size_t num_outputs = self.spec.num_outputs
+        cdef _Arguments large
+        cdef const ProgramSpec* spec = self.spec
+        cdef int result
+        if num_inputs > MAX_ON_STACK or num_outputs > MAX_ON_STACK:
+            large = _Arguments()
+            large.inputs.resize(num_inputs)
+            large.outputs.resize(num_outputs)
+            inputs = large.inputs.data()
+            outputs = large.outputs.data()
+        arguments = self.inputs.as_tuple(arrays)
+        converted = self.fill_inputs(arguments, inputs)
+        results = self.make_outputs() if out is None else self.check_outputs(out)
+        fill_outputs(results, outputs)
+        with nogil:
+            result = core_execute(spec, inputs, outputs, True)
+        if result != 0:
+            raise_error()
+        return results
+
+    def bind(self, inputs, outputs=None):
+        """Bind the program to arrays that stay the same: calling the result reads and writes their memory.
+
+        Args:
+            inputs: a list or tuple of C-contiguous arrays of the exact dtypes and shapes; they are read in place at
+                each call, so new values are written into them. Memory at 64-byte-aligned addresses is not copied.
+            outputs: as `out` of `run`; fresh arrays by default.
+
+        Returns:
+            A `BoundCall` for one thread at a time.
+
+        Raises:
+            ArgumentError: an array that would have to be converted.
+        """
+        cdef Py_ssize_t i
+        cdef BoundCall bound = BoundCall.__new__(BoundCall)
+        cdef _Arguments arguments = _Arguments()
+        bound.inputs = self.inputs.as_tuple(inputs)
+        bound.outputs = self.make_outputs() if outputs is None else self.check_outputs(outputs)
+        bound.executable = self
+        arguments.inputs.resize(self.spec.num_inputs)
+        arguments.outputs.resize(self.spec.num_outputs)
+        for i in range(len(bound.inputs)):
+            self.inputs.check_exact(i, PyTuple_GET_ITEM_ptr(bound.inputs, i), False)
+            self.fill_input(i, PyTuple_GET_ITEM_ptr(bound.inputs, i), arguments.inputs.data())
+        for i in range(len(bound.outputs)):
+            if bound.outputs[i] is None:
+                continue
+            for k in range(len(bound.inputs)):
+                if overlap(
+                    PyTuple_GET_ITEM_ptr(bound.outputs, i), self.spec.output_bytes[i],
+                    PyTuple_GET_ITEM_ptr(bound.inputs, k), self.spec.input_bytes[k],
+                ):
+                    raise errors.ArgumentError(f"{self.outputs.where(i)} and {self.inputs.where(k)} share memory")
+        fill_outputs(bound.outputs, arguments.outputs.data())
+        bound.prepared = core_prepare(self.spec, arguments.inputs.data(), arguments.outputs.data(), True)
+        if bound.prepared == NULL:
+            raise_error()
+        return bound
+
+    cdef list fill_inputs(self, tuple arguments, Input* inputs):
+        """Describes the arguments to the core; returns what keeps converted arrays alive."""
+        cdef Py_ssize_t i
+        cdef PyObject* array
+        cdef list converted = None
+        for i in range(len(arguments)):
+            array = PyTuple_GET_ITEM_ptr(arguments, i)
+            if not self.inputs.fits(i, array):
+                replacement = dtypes.convert(<object>array, self.inputs.types[i], self.inputs.where(i))
+                if converted is None:
+                    converted = []
+                converted.append(replacement)
+                array = <PyObject*>replacement
+            self.fill_input(i, array, inputs)
+        return converted
+
+    cdef void fill_input(self, Py_ssize_t i, PyObject* array, Input* inputs) noexcept:
+        inputs[i].data = PyArray_DATA(<PyArrayObject*>array)
+        inputs[i].element_type = self.spec.input_types[i]
+        inputs[i].num_elements = self.spec.input_elements[i]
+
+    cdef tuple make_outputs(self):
+        cdef Py_ssize_t i
+        cdef Py_ssize_t count = <Py_ssize_t>self.spec.num_outputs
+        cdef tuple results = PyTuple_New(count)
+        for i in range(count):
+            array = self.outputs.empty(i)
+            Py_INCREF(array)
+            PyTuple_SET_ITEM(results, i, array)
+        return results
+
+    cdef tuple check_outputs(self, object out):
+        cdef Py_ssize_t i
+        cdef tuple results = self.outputs.as_tuple(out)
+        for i in range(len(results)):
+            if results[i] is not None:
+                self.outputs.check_exact(i, PyTuple_GET_ITEM_ptr(results, i), True)
+        self.outputs.check_disjoint(results)
+        return results
+
+
+cdef PyObject* PyTuple_GET_ITEM_ptr(tuple items, Py_ssize_t i) noexcept:
+    return <PyObject*>PyTuple_GET_ITEM(items, i)
+
+
+cdef void fill_outputs(tuple results, void** outputs) noexcept:
+    cdef Py_ssize_t i
+    for i in range(len(results)):
+        outputs[i] = NULL if results[i] is None else PyArray_DATA(<PyArrayObject*>PyTuple_GET_ITEM_ptr(results, i))
+
+
+cdef int raise_error() except -1:
+    raise_last_error()
+    return -1
+
+
+cdef object make_executable(const ProgramSpec* spec, str name, tuple inputs, tuple outputs, object input_names):
+    """Takes over the one reference to a compiled program."""
+    cdef Executable executable = Executable.__new__(Executable)
+    executable.spec = spec
+    executable.name = name
+    executable.inputs = _Arrays(inputs, input_names, "argument")
+    executable.outputs = _Arrays(outputs, None, "output")
+    return executable
+
+
+cdef class BoundCall:
+    """A program bound to arrays: calling it executes once and returns the outputs, the same arrays each time.
+
+    Made by `Executable.bind`. One thread at a time; two threads bind one each.
+    """
+    cdef Call* prepared
+    cdef Executable executable
+    cdef readonly tuple inputs
+    cdef readonly tuple outputs
+
+    def __init__(self):
+        raise TypeError("a BoundCall is made by cyxla.Executable.bind()")
+
+    def __dealloc__(self):
+        cdef Call* prepared = self.prepared
+        if prepared != NULL:
+            with nogil:
+                core_discard(prepared)
+
+    def __call__(self):
+        """Execute once, without the GIL. Raises ExecutionError with the plugin's message."""
+        cdef int result
+        with nogil:
+            result = core_call(self.prepared)
+        if result != 0:
+            raise_error()
+        return self.outputs
+
+    def __repr__(self):
+        return f"<cyxla.BoundCall of {self.executable!r}>"

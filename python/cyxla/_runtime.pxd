@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+# cython: language_level=3
+"""The Cython face of cyxla: see cyxla/cyxla.h, whose types these are, for units, lifetimes and threads.
+
+    from cython.cimports.cyxla._runtime import ABI_VERSION, Input, ProgramSpec, execute
+
+A module that cimports this calls `cyxla.check_abi(ABI_VERSION)` when it is imported.
+"""
+from libc.stdint cimport int32_t, uint32_t
+
+cdef extern from "cyxla/cyxla.h" nogil:
+    enum:
+        ABI_VERSION "CYXLA_ABI_VERSION"
+        ALIGNMENT "CYXLA_ALIGNMENT"
+        NEEDS_PYTHON "CYXLA_NEEDS_PYTHON"
+
+    ctypedef struct Input "cyxla_input":
+        const void* data
+        int32_t element_type
+        size_t num_elements
+
+    ctypedef struct ProgramSpec "cyxla_program_spec":
+        size_t struct_size
+        uint32_t flags
+        int32_t route
+        size_t num_inputs
+        size_t num_outputs
+        const int32_t* input_types
+        const size_t* input_elements
+        const size_t* input_bytes
+        const int32_t* output_types
+        const size_t* output_bytes
+        const void* impl
+
+    ctypedef struct Call "cyxla_call":
+        pass
+
+# Runs a program: 0, or -1 with the reason in last_error(). Safe from any number of threads at once.
+cdef int execute(
+    const ProgramSpec* spec, const Input* inputs, void* const* outputs, bint zero_copy
+) noexcept nogil
+
+# The spec of an Executable, valid while the Executable lives; retain() and release() extend that.
+cdef const ProgramSpec* program_spec(object executable) except NULL
+cdef void retain(const ProgramSpec* spec) noexcept nogil
+cdef void release(const ProgramSpec* spec) noexcept nogil
+
+# A call with fixed arrays, for one thread at a time; NULL with the reason in last_error().
+cdef Call* prepare(
+    const ProgramSpec* spec, const Input* inputs, void* const* outputs, bint zero_copy
+) noexcept nogil
+cdef int call(Call* prepared) noexcept nogil
+cdef void discard(Call* prepared) noexcept nogil
+
+# This thread's last message, cut to `size` bytes; the length of the whole message.
+cdef size_t last_error(char* buffer, size_t size) noexcept nogil
+
+# Memory at a 64-byte-aligned address, NULL when there is none left.
+cdef void* aligned_memory(size_t size) noexcept nogil
+cdef void free_aligned(void* pointer) noexcept nogil
+
+# Bytes of one element of a PJRT_Buffer_Type, 0 for an unknown one.
+cpdef size_t itemsize(int32_t element_type) noexcept nogil

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple, final
+
+import numpy.typing as npt
+
+from cyxla.dtypes import ArrayType
+
+ABI_VERSION: Final[int]
+
+class LoadedPlugin(NamedTuple):
+    api_version: tuple[int, int]
+    platform_name: str
+    platform_version: str
+    stablehlo_version: str | None
+    attributes: dict[str, object]
+    aliased_inputs: bool
+    inplace_outputs: bool
+    dropped_options: tuple[str, ...]
+
+@final
+class Executable:
+    @property
+    def name(self) -> str: ...
+    @property
+    def input_types(self) -> tuple[ArrayType, ...]: ...
+    @property
+    def output_types(self) -> tuple[ArrayType, ...]: ...
+    @property
+    def input_bytes(self) -> tuple[int, ...]: ...
+    @property
+    def output_bytes(self) -> tuple[int, ...]: ...
+    def run(
+        self,
+        arrays: Sequence[npt.ArrayLike],
+        out: Sequence[npt.NDArray[Any] | None] | None = None,
+    ) -> tuple[npt.NDArray[Any], ...]: ...
+    def bind(
+        self,
+        inputs: Sequence[npt.NDArray[Any]],
+        outputs: Sequence[npt.NDArray[Any] | None] | None = None,
+    ) -> BoundCall: ...
+
+@final
+class BoundCall:
+    @property
+    def inputs(self) -> tuple[npt.NDArray[Any], ...]: ...
+    @property
+    def outputs(self) -> tuple[npt.NDArray[Any] | None, ...]: ...
+    def __call__(self) -> tuple[npt.NDArray[Any], ...]: ...
+
+def load_runtime(
+    path: str, create_options: Mapping[str, object], optional: frozenset[str]
+) -> LoadedPlugin: ...
+def loaded_runtime() -> LoadedPlugin | None: ...
+def shutdown() -> None: ...
+def compile(
+    code: bytes,
+    format: str,
+    overrides: Mapping[str, bool | int | float | str],
+    name: str,
+    inputs: Sequence[ArrayType],
+    outputs: Sequence[ArrayType],
+    needs_python: bool,
+    input_names: Sequence[str] | None = None,
+) -> tuple[Executable, dict[str, Any]]: ...
+def register_ffi_handler(name: str, platform: str, address: int) -> None: ...
+def error_info() -> tuple[int, str]: ...
+def itemsize(element_type: int) -> int: ...

@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: Apache-2.0
+# cython: language_level=3, binding=True, embedsignature=False
+# distutils: language = c++
+"""The extension module: glue between Python, Cython, C and the C++ core. Use the package `cyxla` instead."""
+from cpython.object cimport PyObject
+from cpython.pycapsule cimport PyCapsule_New
+from cpython.ref cimport Py_INCREF
+from libc.stdint cimport int32_t, int64_t, uintptr_t
+from libc.stdlib cimport free, malloc
+from libcpp cimport bool as cpp_bool
+from libcpp.set cimport set as cpp_set
+from libcpp.string cimport string
+from libcpp.vector cimport vector
+
+from cyxla._core cimport *
+
+from typing import NamedTuple
+
+from cyxla import dtypes, errors
+
+set_exception_class(ErrorCode.kInternal, errors.Error)
+set_exception_class(ErrorCode.kArgument, errors.ArgumentError)
+set_exception_class(ErrorCode.kPlugin, errors.PluginError)
+set_exception_class(ErrorCode.kCompile, errors.CompileError)
+set_exception_class(ErrorCode.kExecution, errors.ExecutionError)
+set_exception_class(ErrorCode.kUnsupported, errors.UnsupportedError)
+set_exception_class(ErrorCode.kShutdown, errors.ShutdownError)
+set_exception_class(ErrorCode.kFork, errors.ForkError)
+
+globals()["ABI_VERSION"] = <int>ABI_VERSION
+
+include "_executable.pxi"
+
+
+# The functions of _runtime.pxd.
+
+cdef int execute(
+    const ProgramSpec* spec, const Input* inputs, void* const* outputs, bint zero_copy
+) noexcept nogil:
+    return core_execute(spec, inputs, outputs, zero_copy)
+
+cdef const ProgramSpec* program_spec(object executable) except NULL:
+    if not isinstance(executable, Executable):
+        raise TypeError(f"expected a cyxla.Executable, got {type(executable).__name__}")
+    return (<Executable>executable).spec
+
+cdef void retain(const ProgramSpec* spec) noexcept nogil:
+    core_retain(spec)
+
+cdef void release(const ProgramSpec* spec) noexcept nogil:
+    core_release(spec)
+
+cdef Call* prepare(
+    const ProgramSpec* spec, const Input* inputs, void* const* outputs, bint zero_copy
+) noexcept nogil:
+    return core_prepare(spec, inputs, outputs, zero_copy)
+
+cdef int call(Call* prepared) noexcept nogil:
+    return core_call(prepared)
+
+cdef void discard(Call* prepared) noexcept nogil:
+    core_discard(prepared)
+
+cdef size_t last_error(char* buffer, size_t size) noexcept nogil:
+    return core_last_error(buffer, size)
+
+cdef void* aligned_memory(size_t size) noexcept nogil:
+    return core_aligned_memory(size)
+
+cdef void free_aligned(void* pointer) noexcept nogil:
+    core_free_aligned(pointer)
+
+cpdef size_t itemsize(int32_t element_type) noexcept nogil:
+    """Bytes of one element of a PJRT element type; 0 for an unknown one or one without whole bytes."""
+    return core_itemsize(element_type)
+
+
+# The C function table.
+
+cdef const ProgramSpec* spec_for_c(void* executable) except NULL:
+    return program_spec(<object><PyObject*>executable)
+
+cdef Api function_table = make_function_table(spec_for_c)
+_C_API = PyCapsule_New(&function_table, "cyxla._runtime._C_API", NULL)
+
+
+# The Python functions behind the package's modules.
+
+class LoadedPlugin(NamedTuple):
+    """What the loaded plugin says of itself."""
+
+    api_version: tuple[int, int]
+    platform_name: str
+    platform_version: str
+    stablehlo_version: str | None
+    attributes: dict[str, object]
+    aliased_inputs: bool
+    inplace_outputs: bool
+    dropped_options: tuple[str, ...]
+
+
+_loaded = None
+
+
+cdef int set_option(NamedValues& options, str name, object value) except -1:
+    cdef string key = name.encode()
+    if isinstance(value, bool):
+        set_value[NamedValues, cpp_bool](options, key, value)
+    elif isinstance(value, int):
+        set_value[NamedValues, int64_t](options, key, value)
+    elif isinstance(value, float):
+        set_value[NamedValues, float](options, key, value)
+    elif isinstance(value, str):
+        set_value[NamedValues, string](options, key, value.encode())
+    elif isinstance(value, tuple):
+        set_value[NamedValues, vector[int64_t]](options, key, value)
+    else:
+        raise errors.PluginError(
+            f"the create option {name!r} must be a bool, int, float, str or tuple of ints,"
+            f" not {type(value).__name__}"
+        )
+    return 0
+
+
+cdef int set_override(OptionOverrides& overrides, str name, object value) except -1:
+    cdef string key = name.encode()
+    if isinstance(value, bool):
+        set_value[OptionOverrides, cpp_bool](overrides, key, value)
+    elif isinstance(value, int):
+        set_value[OptionOverrides, int64_t](overrides, key, value)
+    elif isinstance(value, float):
+        set_value[OptionOverrides, double](overrides, key, value)
+    elif isinstance(value, str):
+        set_value[OptionOverrides, string](overrides, key, value.encode())
+    else:
+        raise errors.ArgumentError(
+            f"the compile option {name!r} must be a bool, int, float or str, not {type(value).__name__}"
+        )
+    return 0
+
+
+cdef Runtime* need_runtime() except NULL:
+    cdef Runtime* runtime = Runtime.get()
+    if runtime == NULL:
+        raise errors.PluginError("no plugin is loaded; call cyxla.initialize()")
+    return runtime
+
+
+def load_runtime(str path, create_options, optional):
+    """Load a plugin and make its client; once per process. Raises PluginError."""
+    cdef NamedValues options
+    cdef cpp_set[string] optional_names
+    cdef string native_path = path.encode("utf-8", "surrogateescape")
+    for name, value in create_options.items():
+        set_option(options, name, value)
+    for name in optional:
+        optional_names.insert(<string>name.encode())
+    with nogil:
+        Runtime.load(native_path, options, optional_names)
+    global _loaded
+    _loaded = describe_plugin(Runtime.get())
+    return _loaded
+
+
+cdef describe_plugin(Runtime* runtime):
+    version = runtime.plugin().api().version()
+    attributes = named_values_to_python(runtime.plugin().attributes())
+    stablehlo = attributes.get("stablehlo_current_version")
+    return LoadedPlugin(
+        api_version=(version.major, version.minor),
+        platform_name=runtime.client().platform_name().decode(),
+        platform_version=runtime.client().platform_version().decode("utf-8", "replace"),
+        stablehlo_version=None if stablehlo is None else ".".join(map(str, stablehlo)),
+        attributes=attributes,
+        aliased_inputs=runtime.capabilities().aliased_inputs,
+        inplace_outputs=runtime.capabilities().inplace_outputs,
+        dropped_options=tuple(option.decode() for option in runtime.dropped_options()),
+    )
+
+
+def loaded_runtime():
+    """The loaded plugin's details, or None."""
+    return _loaded
+
+
+def shutdown():
+    """Wait for calls in flight, then destroy the executables and the client. Calls afterwards are errors."""
+    with nogil:
+        Runtime.shut_down()
+
+
+cdef vector[CoreArrayType] core_types(types) except *:
+    cdef vector[CoreArrayType] result
+    cdef CoreArrayType entry
+    for type_ in types:
+        entry.element_type = type_.element_type
+        entry.dimensions = type_.shape
+        result.push_back(entry)
+    return result
+
+
+def compile(bytes code, str format, overrides, str name, inputs, outputs, bint needs_python, input_names=None):
+    """Compile a program with the loaded plugin.
+
+    Returns the Executable and a dict of statistics, None where the plugin does not tell.
+    """
+    cdef Runtime* runtime = need_runtime()
+    cdef Program* program
+    cdef OptionOverrides core_overrides
+    cdef Signature signature
+    cdef CoreStatistics statistics
+    cdef string core_code = code
+    cdef string core_format = format.encode()
+    inputs, outputs = tuple(inputs), tuple(outputs)
+    signature.name = name.encode()
+    signature.inputs = core_types(inputs)
+    signature.outputs = core_types(outputs)
+    signature.needs_python = needs_python
+    for option, value in overrides.items():
+        set_override(core_overrides, option, value)
+    with nogil:
+        program = runtime.compile(core_code, core_format, core_overrides, signature, statistics)
+    executable = make_executable(&program.spec(), name, inputs, outputs, input_names)
+    return executable, {
+        "seconds": statistics.seconds,
+        "program_bytes": len(code),
+        "code_bytes": optional_to_python(statistics.memory.code_bytes),
+        "argument_bytes": optional_to_python(statistics.memory.argument_bytes),
+        "output_bytes": optional_to_python(statistics.memory.output_bytes),
+        "temporary_bytes": optional_to_python(statistics.memory.temporary_bytes),
+        "flops": optional_to_python(statistics.flops),
+    }
+
+
+def register_ffi_handler(str name, str platform, uintptr_t address):
+    """Make the XLA FFI handler at `address` known to the loaded plugin as a custom-call target."""
+    cdef Runtime* runtime = need_runtime()
+    cdef string target = name.encode()
+    cdef string ffi_platform = platform.encode()
+    with nogil:
+        runtime.register_ffi_handler(target, ffi_platform, <void*>address)
+
+
+def error_info():
+    """The number of failed executions of the process and the last message."""
+    info = core_error_info()
+    return info.count, info.message.decode("utf-8", "replace")
+
