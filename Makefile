@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+# Everything is made in build/. 'make help' lists the targets.
+PYTHON ?= python3
+ENVIRONMENT = build/venv-$(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+RUN_TESTS = $(PYTHON) tools/run_tests.py
+# One version for 'make pytest', for example VERSION=3.12; empty: all that are found.
+VERSION =
+
+.PHONY: help demo test lint ctest sanitize pytest format clean
+
+help:
+	@echo 'make demo      fit a model with JAX, compile it, minimise it from C++ and Cython threads'
+	@echo 'make test      everything below but format, on Python 3.11, 3.12 and 3.13'
+	@echo 'make lint      layer check, formatters, ruff, mypy, cppcheck, clang-tidy'
+	@echo 'make ctest     the C++ tests'
+	@echo 'make sanitize  the C++ tests under the sanitizers'
+	@echo 'make pytest    the Python tests; VERSION=3.12 for one interpreter, ARGS="-k name" for pytest'
+	@echo 'make format    rewrite the sources as the formatters want them'
+	@echo 'make clean     remove build/'
+
+demo:
+	@tools/bootstrap demo
+	@$(PYTHON) tools/package.py demo
+	@$(ENVIRONMENT)/bin/python examples/demo/demo.py
+
+test:
+	@tools/bootstrap
+	@$(RUN_TESTS)
+
+lint ctest sanitize format:
+	@tools/bootstrap
+	@$(RUN_TESTS) $@
+
+pytest:
+	@tools/bootstrap
+	@$(RUN_TESTS) pytest --version '$(VERSION)' -- $(ARGS)
+
+clean:
+	rm -rf build

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+# How every layer is compiled: cyxla_add_layer(base) makes the static library cyxla_base from the
+# sources beside the calling CMakeLists.txt, linked to the layers named after it.
+
+# No -Wpedantic: with it g++ 12 refuses the PJRT header, whatever pragma or -isystem says. -Wrestrict
+# is wrong about std::string in g++ 12 (GCC bug 105329).
+set(CYXLA_WARNINGS -Wall -Wextra -Wshadow -Wconversion -Wno-missing-field-initializers
+    $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
+if(CYXLA_WARNINGS_AS_ERRORS)
+  list(APPEND CYXLA_WARNINGS -Werror)
+endif()
+
+if(CYXLA_SANITIZE)
+  # Sanitizers must reach every target, tests included, or the link fails.
+  add_compile_options(-fsanitize=${CYXLA_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${CYXLA_SANITIZE})
+endif()
+
+if(CYXLA_CLANG_TIDY)
+  find_program(CLANG_TIDY NAMES clang-tidy clang-tidy-14 REQUIRED)
+endif()
+
+function(cyxla_add_layer layer)
+  file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.cpp")
+  add_library(cyxla_${layer} STATIC ${sources})
+  target_include_directories(
+    cyxla_${layer} PUBLIC "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/include")
+  target_compile_options(cyxla_${layer} PRIVATE ${CYXLA_WARNINGS})
+  if(CYXLA_CLANG_TIDY)
+    # clang-tidy is given the flags of g++, some of which it does not know.
+    set_target_properties(cyxla_${layer} PROPERTIES
+      CXX_CLANG_TIDY "${CLANG_TIDY};--quiet;--extra-arg=-Wno-unknown-warning-option")
+    set_source_files_properties(
+      ${sources} PROPERTIES OBJECT_DEPENDS "${PROJECT_SOURCE_DIR}/.clang-tidy")
+  endif()
+  list(TRANSFORM ARGN PREPEND cyxla_ OUTPUT_VARIABLE left)
+  target_link_libraries(cyxla_${layer} PUBLIC ${left} Threads::Threads ${CMAKE_DL_LIBS})
+endfunction()

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rules of every run: cyxla is the installed one, and each skip is a permitted one."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+_ROOT = Path(__file__).resolve().parents[2]
+sys.path.append(str(_ROOT / "tools"))
+
+from check_skips import read_patterns, unexpected  # noqa: E402
+
+_skipped: dict[str, str] = {}
+
+
+def _cyxla_folder() -> Path | None:
+    spec = importlib.util.find_spec("cyxla")
+    return Path(spec.origin).parent if spec and spec.origin else None
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Refuse, where the runner asks for it, to test anything but the installed package."""
+    folder = _cyxla_folder()
+    required = os.environ.get("CYXLA_REQUIRE_INSTALLED")
+    if required and (folder is None or not folder.is_relative_to(required)):
+        raise pytest.UsageError(f"cyxla must be the one installed in {required}, not {folder}")
+
+
+def pytest_report_header() -> str:
+    """Say which cyxla is tested."""
+    return f"cyxla: {_cyxla_folder()}"
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Remember skipped tests; an expected failure counts as one."""
+    if report.skipped:
+        _skipped[report.nodeid] = str(report.longrepr)
+
+
+def pytest_collectreport(report: pytest.CollectReport) -> None:
+    """Remember files that were skipped as a whole."""
+    if report.skipped:
+        _skipped[report.nodeid] = str(report.longrepr)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Fail the session for skips that the list does not permit."""
+    if unexpected(_skipped, read_patterns()) and session.exitstatus == pytest.ExitCode.OK:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Name the skips that the list does not permit."""
+    for name in unexpected(_skipped, read_patterns()):
+        terminalreporter.write_line(
+            f"error: {name} was skipped, which tests/expected_skips.txt does not permit", red=True
+        )

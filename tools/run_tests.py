@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the tests, all of them or a part, and ends with the test runners' closing lines.
+
+    python3 tools/run_tests.py                                   # everything, as 'make test'
+    python3 tools/run_tests.py ctest                             # one part, of PARTS below
+    python3 tools/run_tests.py pytest --version 3.12 -- -k name  # one interpreter, a few tests
+
+A part that fails does not stop the others. A missing interpreter is a failure when CI=true.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+
+from environment import environment_folder, make_environment
+from package import install_wheel
+from pythons import VERSIONS, find_pythons
+from steps import BUILD, ROOT, StepError, configure, run, say, step
+
+PARTS = ("lint", "ctest", "sanitize", "pytest")
+
+
+def _fixed_addresses() -> list[str]:
+    """Return the command that switches off address randomization, or nothing where it may not."""
+    command = ["setarch", "--addr-no-randomize"]
+    try:
+        subprocess.run([*command, "true"], check=True, capture_output=True, timeout=10)
+    except (OSError, subprocess.SubprocessError):
+        return []
+    return command
+
+
+class Session:
+    """One run: the interpreters it uses, and what it has to print again at its end."""
+
+    def __init__(
+        self, pythons: dict[str, Path], pytest_arguments: list[str], *, whole: bool
+    ) -> None:
+        self.pythons = pythons
+        self.pytest_arguments = pytest_arguments
+        self.whole = whole
+        self.closing_lines: list[str] = []
+        # The linters and the build of the C++ tests use the oldest interpreter.
+        self.main_version = next(iter(pythons))
+
+    def environment(self, version: str) -> Path:
+        """Return the interpreter of the environment of a version, making it first."""
+        task = "check" if version == self.main_version else "test"
+        return make_environment(version, self.pythons[version], task)
+
+    def lint(self) -> None:
+        """Run every check of the source text."""
+        run([self.environment(self.main_version), "tools/lint.py"])
+
+    def format(self) -> None:
+        """Rewrite the sources as the formatters want them."""
+        run([self.environment(self.main_version), "tools/lint.py", "--format"])
+
+    def ctest(self) -> None:
+        """Build and run the C++ tests."""
+        self._ctest("dev")
+
+    def sanitize(self) -> None:
+        """Build and run the C++ tests under each sanitizer."""
+        self._each(self._ctest, ["asan", "tsan"])
+
+    def pytest(self) -> None:
+        """Install cyxla for each interpreter and run the Python tests there."""
+        self._each(self._pytest, self.pythons)
+
+    def _each(self, action: Callable[[str], None], names: Iterable[str]) -> None:
+        failed = []
+        for name in names:
+            try:
+                action(name)
+            except StepError as error:
+                failed.append(f"{name}: {error}")
+        if failed:
+            raise StepError("; ".join(failed))
+
+    def _ctest(self, preset: str) -> None:
+        python = self.environment(self.main_version)
+        junit = BUILD / preset / "ctest.xml"
+        with step(f"C++ tests, preset {preset}"):
+            configure(preset, python)
+            # ThreadSanitizer of g++ 12 ends at once where addresses are randomized too widely.
+            fixed = _fixed_addresses() if preset == "tsan" else []
+            run([*fixed, "cmake", "--build", "--preset", preset, "--parallel", "2"])
+            command: list[str | Path] = [
+                *fixed,
+                "ctest",
+                "--preset",
+                preset,
+                "--output-junit",
+                junit,
+            ]
+            self._run_runner(f"ctest, preset {preset}:", " tests passed", command)
+            run([python, "tools/check_skips.py", junit])
+
+    def _pytest(self, version: str) -> None:
+        python = self.environment(version)
+        is_main = version == self.main_version
+        install_wheel(version, python, from_sdist=self.whole and is_main)
+        # An empty folder: nothing of the source tree is importable from it.
+        folder = BUILD / f"pytest-{version}"
+        folder.mkdir(parents=True, exist_ok=True)
+        command: list[str | Path] = [
+            python,
+            "-m",
+            "pytest",
+            "-c",
+            ROOT / "pyproject.toml",
+            f"--rootdir={ROOT}",
+        ]
+        command += ["-p", "no:cacheprovider", *([] if is_main else ["-m", "not checks"])]
+        command += [ROOT / "tests" / "python", *self.pytest_arguments]
+        variables = {
+            "CYXLA_REQUIRE_INSTALLED": str(environment_folder(version)),
+            "PATH": f"{python.parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
+        }
+        with step(f"Python tests on {version}"):
+            self._run_runner(f"pytest, Python {version}:", " in ", command, folder, variables)
+
+    def _run_runner(
+        self,
+        title: str,
+        mark: str,
+        command: Sequence[str | Path],
+        folder: Path = ROOT,
+        variables: Mapping[str, str] | None = None,
+    ) -> None:
+        lines: list[str] = []
+        try:
+            lines = run(command, cwd=folder, env=variables, timeout=3000)
+        except StepError as error:
+            lines = error.lines
+            raise
+        finally:
+            closing = next((line for line in reversed(lines) if mark in line), "no closing line")
+            self.closing_lines += [title, closing]
+
+
+def main() -> int:
+    """Run the parts named, all without a name; return 1 when one of them failed."""
+    parser = argparse.ArgumentParser(description="Runs the tests, all of them or a part.")
+    parser.add_argument("part", nargs="?", choices=[*PARTS, "format"])
+    parser.add_argument("--version", default="", help="one Python version, such as 3.12")
+    parser.epilog = "What follows -- is passed to pytest."
+    own, pytest_arguments = sys.argv[1:], []
+    if "--" in own:
+        split = own.index("--")
+        own, pytest_arguments = own[:split], own[split + 1 :]
+    arguments = parser.parse_args(own)
+
+    failures = []
+    search = find_pythons()
+    missing = [version for version in VERSIONS if version not in search.found]
+    for version, interpreter in search.found.items():
+        say(f"Python {version}: {interpreter}")
+    for version in missing:
+        say(f"Python {version}: NOT FOUND; name one in CYXLA_TEST_PYTHONS to test on it")
+    if missing:
+        for line in search.rejected:
+            say(f"  passed over {line}")
+        if os.environ.get("CI") == "true":
+            failures.append(f"CI needs Python {', '.join(missing)} too")
+    pythons = search.found
+    if arguments.version:
+        pythons = {v: path for v, path in search.found.items() if v == arguments.version}
+    if not pythons:
+        say(f"error: no usable Python {arguments.version or ', '.join(VERSIONS)}")
+        return 1
+
+    session = Session(pythons, pytest_arguments, whole=arguments.part is None)
+    for part in [arguments.part] if arguments.part else PARTS:
+        try:
+            getattr(session, part)()
+        except StepError as error:
+            failures.append(f"{part}: {error}")
+    for failure in failures:
+        say(f"error: {failure}")
+    for line in session.closing_lines:
+        say(line)
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
