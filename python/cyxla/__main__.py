@@ -79,7 +79,7 @@ def print_runtime() -> None:
     print(f"  aliased_inputs: {info.aliased_inputs}")
     print(f"  inplace_outputs: {info.inplace_outputs}")
     print(f"  threads: {'as the plugin decides' if info.threads is None else info.threads}")
-    print(f"  jaxlib's FFI handlers: {count}{'' if fault is None else f' ({fault})'}")
+    print(f"  jaxlib's FFI handlers given to it: {count}{'' if fault is None else f' ({fault})'}")
 
 
 def _print_include() -> int:

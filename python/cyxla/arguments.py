@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The arguments that a function is lowered for: their leaves, names and dtypes.
+
+Imports jax; only `cyxla.lowering` imports this module.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NamedTuple
+
+import jax
+import numpy as np
+
+from cyxla.dtypes import ElementType, element_type_of
+from cyxla.errors import ArgumentError, LoweringError
+
+__all__ = ["Leaf", "declared_leaves", "path_names", "specifications", "unsupported_dtype"]
+
+_ShapeDtypeStruct: Any = jax.ShapeDtypeStruct  # without annotations in some versions of JAX
+_WIDE_TYPES: Final = (ElementType.F64, ElementType.S64, ElementType.U64, ElementType.C128)
+_PYTHON_SCALARS: Final = (bool, int, float, complex)
+
+
+class Leaf(NamedTuple):
+    """One declared leaf; `where` names it in errors, such as "argument 1 ('p')"."""
+
+    name: str
+    where: str
+    value: Any
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether JAX would narrow it without x64: 64-bit numbers, and complex128."""
+        if isinstance(self.value, _PYTHON_SCALARS) and not isinstance(self.value, np.generic):
+            return False
+        return element_type_of(self.value.dtype) in _WIDE_TYPES
+
+
+def declared_leaves(function: Callable[..., Any], arguments: object) -> tuple[Leaf, ...]:
+    """Every leaf of `arguments` in JAX's flatten order, checked.
+
+    Raises:
+        ArgumentError: `arguments` is no list or tuple, or a leaf is no array.
+        LoweringError: a leaf has a symbolic dimension or a dtype without an element type.
+    """
+    if not isinstance(arguments, list | tuple):
+        raise ArgumentError(
+            f"arguments must be a list or tuple with one entry for each parameter, got"
+            f" {type(arguments).__name__}; write lower(function, [argument]) for one parameter"
+        )
+    names = _parameter_names(function, len(arguments))
+    leaves = []
+    for index, (name, argument) in enumerate(zip(names, arguments, strict=True)):
+        for path, value in jax.tree_util.tree_flatten_with_path(argument)[0]:
+            leaf_name = name + jax.tree_util.keystr(path)
+            where = f"argument {index} ({leaf_name!r})"
+            _check_leaf(value, where)
+            leaves.append(Leaf(leaf_name, where, value))
+    return tuple(leaves)
+
+
+def specifications(arguments: Sequence[Any]) -> tuple[Any, ...]:
+    """The arguments with a bare ShapeDtypeStruct for every leaf, for `jax.jit(...).trace`.
+
+    Shardings and concrete values are left behind. Python scalars get JAX's default dtypes, so this
+    depends on whether x64 is enabled.
+    """
+
+    def specification(value: Any) -> Any:
+        if isinstance(value, _PYTHON_SCALARS) and not isinstance(value, np.generic):
+            dtype = jax.dtypes.canonicalize_dtype(type(value))
+            return _ShapeDtypeStruct((), dtype, weak_type=True)
+        dtype = np.dtype(value.dtype).newbyteorder("=")
+        shape = tuple(int(dimension) for dimension in value.shape)
+        return _ShapeDtypeStruct(shape, dtype, weak_type=getattr(value, "weak_type", False))
+
+    return tuple(jax.tree.map(specification, tuple(arguments)))
+
+
+def path_names(root: str, tree: Any) -> tuple[str, ...]:
+    """`root` followed by JAX's key path for every leaf of a pytree."""
+    paths = jax.tree_util.tree_flatten_with_path(tree)[0]
+    return tuple(root + jax.tree_util.keystr(path) for path, _ in paths)
+
+
+def unsupported_dtype(dtype: Any) -> str | None:
+    """Why an array of this dtype can be no input or output, or None when it can."""
+    if dtype == jax.dtypes.float0:
+        return "float0, JAX's type for derivatives of integers, has no bytes; leave it out"
+    if jax.numpy.issubdtype(dtype, jax.dtypes.prng_key):
+        return (
+            f"{dtype} is a typed PRNG key; pass its bits as uint32 with jax.random.key_data and"
+            " jax.random.wrap_key_data"
+        )
+    if jax.numpy.issubdtype(dtype, jax.dtypes.extended):
+        return f"{dtype} is an extended dtype of JAX that has no layout in host memory"
+    try:
+        element_type_of(dtype)
+    except (ArgumentError, TypeError) as error:
+        name = getattr(dtype, "name", str(dtype))
+        if name.startswith(("int", "uint", "float4", "float6")):
+            return (
+                f"{name} is smaller than a byte and has no agreed layout in host memory; convert it"
+                " inside the function"
+            )
+        return str(error)
+    return None
+
+
+def _check_leaf(value: Any, where: str) -> None:
+    if isinstance(value, _PYTHON_SCALARS):
+        return
+    if not (hasattr(value, "shape") and hasattr(value, "dtype")):
+        raise ArgumentError(
+            f"{where}: expected a jax.ShapeDtypeStruct or an array, got"
+            f" {type(value).__name__} {value!r}; bind what is no array with functools.partial"
+        )
+    reason = unsupported_dtype(value.dtype)
+    if reason is not None:
+        raise LoweringError(f"{where}: {reason}")
+    for dimension in value.shape:
+        if jax.export.is_symbolic_dim(dimension):
+            raise LoweringError(
+                f"{where}: dimension {dimension} of shape {tuple(map(str, value.shape))} is"
+                " symbolic, and a program has static shapes; lower once for each size"
+            )
+
+
+def _parameter_names(function: Callable[..., Any], count: int) -> list[str]:
+    """Names of the first `count` positional parameters, as far as they can be known."""
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):  # some callables implemented in C have no signature
+        parameters = []
+    names: list[str] = []
+    for parameter in parameters:
+        if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):
+            names.append(parameter.name)
+        elif parameter.kind == parameter.VAR_POSITIONAL:
+            names.extend(f"{parameter.name}[{index}]" for index in range(count - len(names)))
+    names.extend(f"arg{index}" for index in range(len(names), count))
+    return names[:count]

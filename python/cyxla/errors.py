@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The exceptions of cyxla.
+
+Every error that cyxla raises on purpose is an `Error`. A message says what failed, where, for which
+value, and what to do next. Errors of the C++ core reach Python as these classes too.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "AbiError",
+    "ArgumentError",
+    "CompileError",
+    "Error",
+    "ExecutionError",
+    "ForkError",
+    "LoweringError",
+    "PluginError",
+    "ShutdownError",
+    "UnsupportedError",
+]
+
+
+class Error(RuntimeError):
+    """Base class of all errors of cyxla."""
+
+
+class PluginError(Error):
+    """No usable plugin: a missing, foreign or too old library, a wrong option or platform."""
+
+
+class LoweringError(Error):
+    """A function that cannot be lowered to a program that cyxla can promise to run."""
+
+
+class CompileError(Error):
+    """A program that the plugin cannot compile."""
+
+
+class ExecutionError(Error):
+    """An execution that the plugin started and reported as failed."""
+
+
+class ArgumentError(Error, ValueError):
+    """Wrong arrays or arguments: their number, dtype, shape or value."""
+
+
+class AbiError(Error, ImportError):
+    """An extension module compiled against other declarations than the installed cyxla has."""
+
+
+class UnsupportedError(Error):
+    """Something that cyxla, or the loaded plugin, cannot do."""
+
+
+class ShutdownError(Error):
+    """A call after the runtime was shut down."""
+
+
+class ForkError(Error):
+    """A call in a forked child of the process that initialized the runtime."""

@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: Apache-2.0
+"""FFI targets: functions of native code that programs call by name, as custom calls.
+
+Programs with linear algebra call LAPACK through handlers that jaxlib ships. They are registered
+with the plugin when the runtime is initialized, and so are the user's own. Registering cannot be
+undone, and of two functions with one name a plugin keeps the first without a word: hence the table
+here.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from cyxla.errors import ArgumentError, Error, UnsupportedError
+
+__all__ = ["attach", "jaxlib_targets", "register_ffi_target"]
+
+# The names by which XLA knows the platforms of JAX; "gpu" is JAX's name for two of them.
+_XLA_PLATFORMS = {
+    "cpu": frozenset({"Host"}),
+    "host": frozenset({"Host"}),
+    "cuda": frozenset({"CUDA"}),
+    "rocm": frozenset({"ROCM"}),
+    "gpu": frozenset({"CUDA", "ROCM"}),
+    "tpu": frozenset({"TPU"}),
+}
+
+# JAX's own handlers for Python callbacks read state that only JAX's own client sets up; with any
+# other client they crash the process.
+_CALLBACK_TARGETS = frozenset(
+    f"xla_{kind}_python_{device}_callback"
+    for kind in ("ffi", "ffi_partitioned", "buffer")
+    for device in ("cpu", "gpu")
+)
+
+_capsule_name = ctypes.PYFUNCTYPE(ctypes.c_char_p, ctypes.py_object)(
+    ("PyCapsule_GetName", ctypes.pythonapi)
+)
+_capsule_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
+    ("PyCapsule_GetPointer", ctypes.pythonapi)
+)
+
+
+class _Target(NamedTuple):
+    platforms: frozenset[str] | None  # XLA's names, None for the plugin's whatever it is
+    address: int
+    capsule: object  # holds the function's memory for the life of the process
+
+    def is_for(self, platforms: frozenset[str] | None) -> bool:
+        return self.platforms is None or platforms is None or bool(self.platforms & platforms)
+
+
+class _Attached(NamedTuple):
+    platform: str
+    register: Callable[[str, str, int], None]
+
+
+_lock = threading.RLock()
+_targets: dict[str, list[_Target]] = {}
+_attached: _Attached | None = None
+_jaxlib_count = 0
+_jaxlib_fault: str | None = "the runtime is not initialized"
+
+
+def register_ffi_target(
+    name: str, target: object, platform: str | None = None, api_version: int = 1
+) -> None:
+    """Register a handler of XLA's typed FFI under a name, as `jax.ffi.register_ffi_target` does.
+
+    Before the runtime is initialized the target is kept for `initialize(jax_targets=True)`;
+    afterwards it is registered with the plugin at once. Registering the same function again does
+    nothing. A handler registered before under a name of jaxlib's takes jaxlib's place.
+
+    Args:
+        name: the target's name, as in `jax.ffi.ffi_call`.
+        target: a PyCapsule with the handler's address (see `jax.ffi.pycapsule`), or a dict with
+            that capsule as "execute".
+        platform: the platform that the handler is for: "cpu", "cuda", "rocm", "gpu" or "tpu". None
+            means that of the process's plugin.
+        api_version: 1, the typed FFI.
+
+    Raises:
+        ArgumentError: not a capsule, an unknown platform, or a name that has another function.
+        UnsupportedError: the old API (0), stages other than "execute", a handler that needs JAX's
+            own client, or a plugin without FFI.
+    """
+    if not isinstance(name, str) or not name:
+        raise ArgumentError(f"the name of an FFI target is a str, not {name!r}")
+    if api_version != 1:
+        raise UnsupportedError(
+            f"FFI target {name!r} has api_version={api_version!r}; only 1, the typed FFI, is "
+            "supported: port the handler to XLA_FFI_DEFINE_HANDLER"
+        )
+    if name in _CALLBACK_TARGETS:
+        raise UnsupportedError(
+            f"FFI target {name!r} is JAX's handler for Python callbacks; it works with JAX's own "
+            "client only"
+        )
+    capsule = _execute_stage(name, target)
+    address = _address(name, capsule)
+    with _lock:
+        platforms = _xla_platforms(name, platform)
+        _add(name, _Target(platforms, address, capsule))
+
+
+def attach(
+    platform: str, register: Callable[[str, str, int], None], *, register_earlier: bool
+) -> None:
+    """Register targets with the plugin that was just loaded, and later ones as they come.
+
+    `register` takes a name, XLA's name of the platform and a handler's address. With
+    `register_earlier` the targets that were registered before and those of jaxlib follow at once;
+    without, the former are forgotten. What the plugin does not take is a RuntimeWarning for a
+    target of the user's: by now the plugin cannot be given back.
+    """
+    global _attached, _jaxlib_count, _jaxlib_fault
+    with _lock:
+        earlier = {name: list(targets) for name, targets in _targets.items()}
+        _targets.clear()
+        _attached = _Attached(platform, register)
+        if not register_earlier:
+            _jaxlib_fault = "initialized with jax_targets=False"
+            return
+        for name, targets in earlier.items():
+            for target in targets:
+                try:
+                    _add(name, target)
+                except Error as error:
+                    warnings.warn(
+                        f"the FFI target {name!r} was not registered: {error}",
+                        RuntimeWarning,
+                        stacklevel=4,
+                    )
+        _jaxlib_count, _jaxlib_fault = _register_jaxlib_targets(platform)
+
+
+def jaxlib_targets() -> tuple[int, str | None]:
+    """Return how many of jaxlib's handlers are registered, and why the others are not."""
+    return _jaxlib_count, _jaxlib_fault
+
+
+def _add(name: str, target: _Target) -> None:
+    known = _targets.setdefault(name, [])
+    for other in known:
+        if other.address != target.address and other.is_for(target.platforms):
+            raise ArgumentError(
+                f"FFI target {name!r} is registered already, with another function, and a name "
+                "keeps its first function: choose another name"
+            )
+    if _attached is not None:
+        own = _own_platforms(_attached.platform)
+        if target.is_for(own):
+            for platform in own:
+                _attached.register(name, platform, target.address)
+    known.append(target)
+
+
+def _register_jaxlib_targets(platform: str) -> tuple[int, str | None]:
+    if platform != "cpu":
+        return 0, f"cyxla registers none for platform {platform!r}"
+    count = 0
+    fault = None
+    try:
+        for name, capsule in _jaxlib_cpu_targets():
+            if name not in _targets:
+                _add(name, _Target(_own_platforms("cpu"), _address(name, capsule), capsule))
+                count += 1
+    # Programs that call none of them run without; those that do say which one is missing.
+    except (ImportError, Error) as error:
+        fault = f"{type(error).__name__}: {error}"
+    return count, fault
+
+
+def _jaxlib_cpu_targets() -> Iterator[tuple[str, Any]]:
+    """Yield the names and capsules of jaxlib's handlers, without importing jax."""
+    from jaxlib import cpu_sparse, lapack
+    from jaxlib.cpu import _lapack
+
+    # The handlers call through pointers that this fills in from SciPy; without it they crash.
+    _lapack.initialize()
+    for registrations in (lapack.registrations(), cpu_sparse.registrations()):
+        for name, capsule, api_version in registrations["cpu"]:
+            if api_version == 1 and name not in _CALLBACK_TARGETS:
+                yield name, capsule
+
+
+def _xla_platforms(name: str, platform: str | None) -> frozenset[str] | None:
+    if platform is None:
+        return None
+    if not isinstance(platform, str):
+        raise ArgumentError(f"platform of the FFI target {name!r} is {platform!r}, not a name")
+    if platform.lower() in _XLA_PLATFORMS:
+        return _XLA_PLATFORMS[platform.lower()]
+    if _attached is not None and platform == _attached.platform:
+        return _own_platforms(platform)
+    raise ArgumentError(
+        f"unknown platform {platform!r} of the FFI target {name!r}; known are "
+        f"{', '.join(_XLA_PLATFORMS)}, and None for that of the process's plugin"
+    )
+
+
+def _own_platforms(platform: str) -> frozenset[str]:
+    """Return XLA's name for a plugin's platform; an unknown one is called by its own name."""
+    return _XLA_PLATFORMS.get(platform, frozenset({platform}))
+
+
+def _execute_stage(name: str, target: object) -> object:
+    if not isinstance(target, dict):
+        return target
+    others = sorted(str(stage) for stage in target if stage != "execute")
+    if others:
+        raise UnsupportedError(
+            f"FFI target {name!r} has the stages {', '.join(others)}; only a handler whose one "
+            "stage is 'execute' is supported"
+        )
+    if "execute" not in target:
+        raise ArgumentError(f"FFI target {name!r} is a dict without the stage 'execute'")
+    stage: object = target["execute"]
+    return stage
+
+
+def _address(name: str, capsule: object) -> int:
+    try:
+        address = _capsule_pointer(capsule, _capsule_name(capsule))
+    except ValueError:
+        address = None
+    if not address:
+        raise ArgumentError(
+            f"FFI target {name!r} is {capsule!r} ({type(capsule).__name__}), not a PyCapsule with "
+            "a handler's address; wrap a ctypes function with jax.ffi.pycapsule"
+        )
+    return int(address)

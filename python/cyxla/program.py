@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A lowered JAX function: StableHLO and the signature that native code must follow."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from cyxla.dtypes import ArrayType, ElementType
+
+__all__ = ["Program", "ProgramArray", "identifier"]
+
+
+class ProgramArray(NamedTuple):
+    """One input or output of a program, in the position that native code passes it at.
+
+    Attributes:
+        name: path of the leaf: the parameter's name and JAX's key path into its container, such as
+            "x", "d['a']" or "params.w[0]"; for outputs "result", "result[0]", "result['loss']".
+        dtype: NumPy dtype of the elements.
+        element_type: the same as PJRT names it, the value of `Input.element_type`.
+        shape: dimensions; the memory is dense and row-major.
+        size_bytes: bytes of the whole array.
+    """
+
+    name: str
+    dtype: np.dtype[Any]
+    element_type: ElementType
+    shape: tuple[int, ...]
+    size_bytes: int
+
+    @classmethod
+    def of(cls, name: str, array_type: ArrayType) -> ProgramArray:
+        """The array called `name` of this element type and shape."""
+        return cls(
+            name,
+            array_type.dtype,
+            array_type.element_type,
+            array_type.shape,
+            array_type.size_bytes,
+        )
+
+    @property
+    def array_type(self) -> ArrayType:
+        """Element type and shape alone."""
+        return ArrayType(self.element_type, self.shape)
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class Program:
+    """A JAX function lowered for one platform; made by `cyxla.lower`, immutable, picklable.
+
+    Printing a program shows its signature as a table.
+
+    Attributes:
+        name: the function's name, or the one given to `lower`.
+        platform: JAX's lowering platform: "cpu", "cuda", "rocm", "tpu".
+        inputs: every declared leaf in flatten order, used or not.
+        outputs: every leaf of the result in flatten order.
+        stablehlo: portable StableHLO artifact (MLIR bytecode) of version `stablehlo_version`.
+        stablehlo_version: such as "1.17.0"; the version of the JAX that lowered the function.
+        text: the same module as MLIR text, without source locations.
+        custom_call_targets: names that the plugin, or a registered FFI handler, must provide.
+        needs_python: whether an execution calls back into Python.
+        jax_version: version of the JAX that lowered the function.
+        flops: floating-point operations of one execution by XLA's cost analysis, which counts a
+            loop's body once and custom calls not at all; None where it does not say.
+    """
+
+    name: str
+    platform: str
+    inputs: tuple[ProgramArray, ...]
+    outputs: tuple[ProgramArray, ...]
+    stablehlo: bytes
+    stablehlo_version: str
+    text: str
+    custom_call_targets: tuple[str, ...]
+    needs_python: bool
+    jax_version: str
+    flops: float | None
+
+    def __repr__(self) -> str:
+        return (
+            f"<cyxla.Program {self.name!r} for {self.platform}: {len(self.inputs)} inputs,"
+            f" {len(self.outputs)} outputs, {len(self.stablehlo)} bytes of StableHLO"
+            f" {self.stablehlo_version}>"
+        )
+
+    def __str__(self) -> str:
+        return self.describe()
+
+    def describe(self) -> str:
+        """The signature as a table: what native code needs to fill `Input` and its outputs."""
+        header = ("", "index", "name", "dtype", "element type", "shape", "elements", "bytes")
+        rows = [header]
+        for side, arrays in (("input", self.inputs), ("output", self.outputs)):
+            for index, array in enumerate(arrays):
+                element_type = f"{array.element_type.name} = {array.element_type.value}"
+                shape = "x".join(map(str, array.shape)) or "scalar"
+                elements, size_bytes = str(array.array_type.size), str(array.size_bytes)
+                row = (side, str(index), array.name, array.dtype.name, element_type, shape)
+                rows.append((*row, elements, size_bytes))
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = [
+            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+            for row in rows
+        ]
+        title = (
+            f"{self.name} for {self.platform}, StableHLO {self.stablehlo_version},"
+            f" JAX {self.jax_version}"
+        )
+        targets = ", ".join(self.custom_call_targets)
+        return "\n".join([title, *lines, *([f"custom calls: {targets}"] if targets else [])])
+
+
+def identifier(name: str) -> str:
+    """The name with everything that C would not take in an identifier replaced."""
+    safe = re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_")
+    return f"_{safe}" if safe[:1].isdigit() else safe or "program"

@@ -1,0 +1,351 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The one plugin of the process: loading it, and what it tells about itself.
+
+A process loads one plugin, once: plugins cannot be unloaded. `initialize` may be called to choose
+it; otherwise the first function that needs a plugin loads the default one.
+"""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import os
+import threading
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType, ModuleType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from cyxla import ffi
+from cyxla.errors import ArgumentError, Error, ForkError, PluginError
+from cyxla.plugin_options import OptionValue, checked_options, known_options, optional_names
+from cyxla.plugin_packages import installed_library_at
+from cyxla.plugins import (
+    PLATFORM_ENVIRONMENT_VARIABLE,
+    Plugin,
+    check_plugin_file,
+    chosen_by_preference,
+    find_plugin,
+    plugin_from_path,
+)
+from cyxla.thread_cap import (
+    THREADS_ENVIRONMENT_VARIABLE,
+    check_devices,
+    checked_threads,
+    pool_size,
+    threads_from_environment,
+)
+
+if TYPE_CHECKING:
+    from cyxla._runtime import LoadedPlugin
+
+__all__ = [
+    "ErrorInfo",
+    "RuntimeInfo",
+    "current_platform",
+    "ensure_loaded",
+    "error_info",
+    "initialize",
+    "is_initialized",
+    "runtime_info",
+]
+
+# XLA reads it once, while its library is opened.
+_LOG_LEVEL_VARIABLE = "TF_CPP_MIN_LOG_LEVEL"
+
+
+class RuntimeInfo(NamedTuple):
+    """What is known about the loaded plugin.
+
+    Attributes:
+        api_version: the major and minor version of its PJRT API.
+        platform: the platform's name as the plugin reports it.
+        aliased_inputs: whether input buffers share host memory, so that filling an input needs no
+            copy.
+        inplace_outputs: whether outputs are read from the buffers' memory instead of being copied
+            to the host.
+        plugin: the plugin, with the client options that it was created with.
+        stablehlo_version: the newest StableHLO version that it reads, such as "1.20.0"; None if it
+            does not tell.
+        threads: the cap on its thread pool, None if none was asked for.
+    """
+
+    api_version: tuple[int, int]
+    platform: str
+    aliased_inputs: bool
+    inplace_outputs: bool
+    plugin: Plugin
+    stablehlo_version: str | None
+    threads: int | None
+
+
+class ErrorInfo(NamedTuple):
+    """The number of errors since the runtime was initialized, and the last one's message."""
+
+    count: int  # type: ignore[assignment]  # tuple has a method of this name
+    message: str
+
+
+class _State(NamedTuple):
+    info: RuntimeInfo
+    options: Mapping[str, OptionValue]  # as asked for: the plugin may have dropped some
+    process: int
+
+
+# Reentrant: registering handlers imports modules of other packages, which may call into cyxla.
+_lock = threading.RLock()
+_state: _State | None = None
+_preloaded: list[ctypes.CDLL] = []
+
+
+def initialize(
+    plugin: Plugin | str | os.PathLike[str] | None = None,
+    *,
+    platform: str | None = None,
+    options: Mapping[str, OptionValue] | None = None,
+    jax_targets: bool = True,
+    threads: int | None = None,
+) -> RuntimeInfo:
+    """Load the plugin of this process and return its details.
+
+    Calling it is optional: the first function that needs a plugin loads the default one. There is
+    one plugin per process: a later call returns the details of the first, with a RuntimeWarning if
+    it asks for another plugin or other options. After a failure it can be called again.
+
+    Args:
+        plugin: a plugin, or the path of one; a path is loaded with the default options of
+            `platform`, "cpu" if not given. None takes what `find_plugin` finds for `platform`.
+        platform: the platform to find a plugin for.
+        options: client options; they add to, or replace, the plugin's own. Each value is handed
+            over as its own type, so 1 and 1.0 differ.
+        jax_targets: registers the FFI handlers that jaxlib ships (`jnp.linalg` needs them) and the
+            targets registered earlier with `register_ffi_target`. False registers none; a later
+            `register_ffi_target` still registers at once.
+        threads: the most threads that the plugin's pool may have, at least `cpu_device_count`.
+            None takes the environment variable `CYXLA_NUM_THREADS`; without that the plugin
+            decides.
+
+    Raises:
+        PluginError: there is no such plugin, it cannot be loaded, or it knows no such option.
+        ArgumentError: arguments that contradict each other, or `threads` after the plugin was
+            loaded without.
+        ForkError: this process was forked from one that had initialized the runtime.
+    """
+    if threads is not None:
+        checked_threads(threads)
+    if options is None:
+        options = {}
+    if _state is None:
+        chosen, advice = _chosen_plugin(plugin, platform)
+        with _lock:
+            if _state is None:
+                return _load(chosen, advice, options, jax_targets, threads).info
+    state = _own_state()
+    asked = _asked_otherwise(state, plugin, platform, options)
+    if asked:
+        loaded = state.info.plugin
+        warnings.warn(
+            f"this process already runs the plugin {loaded.path} ({loaded.source}) with the "
+            f"options {dict(loaded.create_options)}; ignored: {'; '.join(asked)}. A process loads "
+            "one plugin: call cyxla.initialize before anything else needs it",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+    if threads is not None and threads != state.info.threads:
+        raise ArgumentError(
+            f"threads={threads} comes too late: the plugin was loaded with threads="
+            f"{state.info.threads}, and its pool keeps its size. Call "
+            f"cyxla.initialize(threads={threads}) before anything else needs the plugin, or set "
+            f"{THREADS_ENVIRONMENT_VARIABLE}"
+        )
+    return state.info
+
+
+def ensure_loaded() -> RuntimeInfo:
+    """Return the loaded plugin's details; load the default plugin if there is none yet."""
+    return initialize() if _state is None else _own_state().info
+
+
+def runtime_info() -> RuntimeInfo:
+    """Return the loaded plugin's details; load the default plugin if there is none yet.
+
+    Raises:
+        PluginError: no plugin is loaded, and the default one cannot be.
+    """
+    return ensure_loaded()
+
+
+def is_initialized() -> bool:
+    """Return whether this process has loaded its plugin."""
+    return _state is not None and _state.process == os.getpid()
+
+
+def current_platform() -> str | None:
+    """Return the platform of the loaded plugin as JAX names it, None before one is loaded."""
+    return None if _state is None else _state.info.plugin.platform
+
+
+def error_info() -> ErrorInfo:
+    """Return how many errors there have been in this process since the runtime was initialized.
+
+    Every call that failed counts, from any thread and in any language. It is (0, "") before.
+    """
+    return ErrorInfo(0, "") if _state is None else ErrorInfo(*_extension().error_info())
+
+
+def _chosen_plugin(
+    plugin: Plugin | str | os.PathLike[str] | None, platform: str | None
+) -> tuple[Plugin, str]:
+    """Return the plugin that the arguments mean, and advice in case it cannot be loaded."""
+    if plugin is None:
+        found = find_plugin(platform)
+        if found.platform == "cpu" or platform is not None or not chosen_by_preference():
+            return found, ""
+        return found, (
+            f"\n{found.platform!r} was chosen as the most preferred platform that has a plugin. "
+            f"If this machine has no such device, set {PLATFORM_ENVIRONMENT_VARIABLE}=cpu"
+        )
+    if isinstance(plugin, Plugin):
+        if platform not in (None, plugin.platform):
+            raise ArgumentError(
+                f"platform={platform!r} contradicts the plugin {plugin.path}, which is for "
+                f"{plugin.platform!r}: leave platform out, or give another plugin"
+            )
+        path = Path(plugin.path)
+        check_plugin_file(path, plugin.source)
+        return plugin._replace(path=path.absolute()), ""
+    if isinstance(plugin, str | os.PathLike):
+        return plugin_from_path(Path(plugin), platform), ""
+    raise ArgumentError(
+        f"plugin is {plugin!r} ({type(plugin).__name__}); give a cyxla.Plugin or the path of one"
+    )
+
+
+def _load(
+    plugin: Plugin,
+    advice: str,
+    options: Mapping[str, Any],
+    jax_targets: bool,
+    threads: int | None,
+) -> _State:
+    global _state
+    library = installed_library_at(plugin.path)
+    known = None if library is None else known_options(library.distribution, library.version)
+    create_options: dict[str, OptionValue] = {}
+    for some in (plugin.create_options, options):
+        create_options |= checked_options(
+            some,
+            plugin=f"the plugin {plugin.path} ({plugin.source})",
+            platform=plugin.platform,
+            known=known,
+        )
+    optional = optional_names(plugin.platform, plugin.create_options, known) - set(options)
+    if threads is None:
+        threads = threads_from_environment()
+    check_devices(create_options, threads)
+    extension = _extension()
+    os.environ.setdefault(_LOG_LEVEL_VARIABLE, "1")
+    _preload(plugin)
+    try:
+        with pool_size(threads):
+            loaded: LoadedPlugin = extension.load_runtime(
+                str(plugin.path), create_options, optional
+            )
+    except PluginError as error:
+        text = str(error)
+        if str(plugin.path) not in text:
+            text = f"the plugin {plugin.path} ({plugin.source}) cannot be used: {text}"
+        raise PluginError(f"{text}{advice}") from error
+    used = {
+        name: value for name, value in create_options.items() if name not in loaded.dropped_options
+    }
+    info = RuntimeInfo(
+        api_version=loaded.api_version,
+        platform=loaded.platform_name,
+        aliased_inputs=loaded.aliased_inputs,
+        inplace_outputs=loaded.inplace_outputs,
+        plugin=plugin._replace(create_options=MappingProxyType(used)),
+        stablehlo_version=loaded.stablehlo_version,
+        threads=threads,
+    )
+    atexit.register(extension.shutdown)
+    state = _State(info, create_options, os.getpid())
+    try:
+        ffi.attach(plugin.platform, extension.register_ffi_handler, register_earlier=jax_targets)
+    finally:
+        # Not before: other threads then take the handlers for granted. And in any case: the plugin
+        # is loaded whatever becomes of the handlers.
+        _state = state
+    return state
+
+
+def _preload(plugin: Plugin) -> None:
+    """Open the libraries that the plugin names; the dynamic loader then finds them by soname."""
+    for path in plugin.preload:
+        try:
+            _preloaded.append(ctypes.CDLL(str(path), mode=ctypes.RTLD_LOCAL))
+        except OSError as error:
+            raise PluginError(
+                f"cannot load {path}, which the plugin {plugin.path} ({plugin.source}) needs: "
+                f"{error}"
+            ) from error
+
+
+def _own_state() -> _State:
+    """Return the runtime's state, in the process that initialized it only."""
+    if _state is None:
+        raise Error("the runtime is not initialized; call cyxla.initialize")
+    if _state.process != os.getpid():
+        raise ForkError(
+            f"process {os.getpid()} was forked from process {_state.process} after that had "
+            "initialized the runtime; its threads do not exist here. Fork before cyxla is "
+            "initialized, or start the process with the multiprocessing method 'spawn'"
+        )
+    return _state
+
+
+def _asked_otherwise(
+    state: _State,
+    plugin: Plugin | str | os.PathLike[str] | None,
+    platform: str | None,
+    options: Mapping[str, Any],
+) -> list[str]:
+    """Return what a later call asks for that the loaded plugin is not, in words."""
+    loaded = state.info.plugin
+    asked = []
+    wanted = dict(options)
+    if plugin is not None:
+        path = Path(plugin.path if isinstance(plugin, Plugin) else plugin)
+        if path.resolve() != loaded.path.resolve():
+            asked.append(f"the plugin {path}")
+        elif isinstance(plugin, Plugin):
+            wanted = {**plugin.create_options, **options}
+    if platform not in (None, loaded.platform):
+        asked.append(f"platform {platform!r}")
+    for name, value in wanted.items():
+        current = state.options.get(name)
+        if type(value) is not type(current) or value != current:
+            asked.append(f"the option {name}={value!r}")
+    return asked
+
+
+def _extension() -> ModuleType:
+    try:
+        from cyxla import _runtime
+    except ImportError as error:
+        raise Error(
+            f"cyxla's extension module cannot be imported ({error}). Install cyxla with pip; in a "
+            "source tree that is not installed only plugins can be found"
+        ) from error
+    return _runtime
+
+
+def _forget_lock() -> None:
+    # The thread of the parent that may have held it does not exist in the child.
+    global _lock
+    _lock = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_lock)

@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: Apache-2.0
+"""MLIR modules: from what JAX lowers to a portable artifact with a checked signature.
+
+Imports jax: only `cyxla.lowering` and `cyxla.compilation` import this module, and only when they
+need it. Serializing rewrites the module it is given, and JAX keeps the modules that it lowers: so a
+module of JAX's is cloned first.
+"""
+
+from __future__ import annotations
+
+import io
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from jax.extend.mlir import ir, passmanager
+from jax.extend.mlir.dialects import stablehlo
+from jax.interpreters import mlir
+
+from cyxla.dtypes import ArrayType, ElementType
+from cyxla.errors import LoweringError, UnsupportedError
+from cyxla.program import Program, identifier
+
+__all__ = ["Artifact", "current_version", "for_version", "portable_artifact", "version_tuple"]
+
+Operation: TypeAlias = Any  # jaxlib's MLIR bindings carry no annotations that mypy can follow
+
+_ELEMENT_TYPES: Final = {
+    "i1": ElementType.PRED,
+    "i8": ElementType.S8,
+    "i16": ElementType.S16,
+    "i32": ElementType.S32,
+    "i64": ElementType.S64,
+    "ui8": ElementType.U8,
+    "ui16": ElementType.U16,
+    "ui32": ElementType.U32,
+    "ui64": ElementType.U64,
+    "f16": ElementType.F16,
+    "f32": ElementType.F32,
+    "f64": ElementType.F64,
+    "bf16": ElementType.BF16,
+    "complex<f32>": ElementType.C64,
+    "complex<f64>": ElementType.C128,
+    "f8E5M2": ElementType.F8E5M2,
+    "f8E4M3FN": ElementType.F8E4M3FN,
+    "f8E4M3B11FNUZ": ElementType.F8E4M3B11FNUZ,
+    "f8E5M2FNUZ": ElementType.F8E5M2FNUZ,
+    "f8E4M3FNUZ": ElementType.F8E4M3FNUZ,
+    "f8E4M3": ElementType.F8E4M3,
+    "f8E3M4": ElementType.F8E3M4,
+    "f8E8M0FNU": ElementType.F8E8M0FNU,
+}
+
+# Attributes by which JAX marks the parameters that it adds to the declared ones.
+_ADDED_PARAMETERS: Final = {
+    "jax.token": "ordered effects (jax.token)",
+    "jax.global_constant": "symbolic dimensions or several platforms (jax.global_constant)",
+    "jax.const": "constants passed as arguments (jax.const)",
+}
+
+_DONATION_ATTRIBUTES: Final = ("tf.aliasing_output", "jax.buffer_donor")
+
+
+class Artifact(NamedTuple):
+    """A module ready for a plugin, and what its main function takes and returns."""
+
+    code: bytes
+    version: str
+    text: str
+    custom_call_targets: tuple[str, ...]
+    inputs: tuple[ArrayType, ...]
+    outputs: tuple[ArrayType, ...]
+
+
+def current_version() -> str:
+    """The StableHLO version of the installed jaxlib, such as "1.17.0"."""
+    return str(stablehlo.get_current_version())
+
+
+def version_tuple(version: str) -> tuple[int, ...]:
+    """Comparable form of a StableHLO version."""
+    return tuple(int(part) for part in version.split("."))
+
+
+def portable_artifact(module: ir.Module, name: str) -> Artifact:
+    """The module as portable artifact at jaxlib's own version, renamed, without locations.
+
+    Donation marks are removed.
+
+    Raises:
+        LoweringError: JAX added parameters to the declared ones, the module is for several
+            devices, or a parameter or result has no element type. The text has no name of the
+            function, the caller adds it.
+    """
+    with module.context:
+        own_module = _clone(module)
+        clone: Operation = own_module.operation
+        # Old plugins cannot read newer kinds of locations.
+        passmanager.PassManager.parse("builtin.module(strip-debuginfo)").run(clone)
+        clone.attributes["sym_name"] = ir.StringAttr.get(identifier(name))
+        main = _main_function(clone)
+        _refuse_several_devices(clone)
+        _refuse_added_parameters(main)
+        _remove_donation(main)
+        function_type = ir.FunctionType(ir.TypeAttr(main.attributes["function_type"]).value)
+        inputs = tuple(_array_type(value, "parameter") for value in function_type.inputs)
+        outputs = tuple(_array_type(value, "result") for value in function_type.results)
+        text = clone.get_asm(enable_debug_info=False)
+        version = current_version()
+        targets = _custom_call_targets(clone)
+        return Artifact(_serialize(own_module, version), version, text, targets, inputs, outputs)
+
+
+def for_version(program: Program, version: str) -> bytes:
+    """The program's artifact for a reader of an older StableHLO version.
+
+    Raises:
+        UnsupportedError: an operation of the program does not exist in that version.
+    """
+    context = mlir.make_ir_context()
+    messages: list[str] = []
+
+    def keep(diagnostic: Any) -> bool:
+        messages.append(diagnostic.message)
+        return True  # otherwise MLIR prints it to stderr
+
+    handler: Any = context.attach_diagnostic_handler(keep)
+    try:
+        with context:
+            module = stablehlo.deserialize_portable_artifact(context, program.stablehlo)
+            return _serialize(module, version)
+    except Exception as error:  # the bindings raise several types, some of them RuntimeError
+        raise UnsupportedError(
+            f"program {program.name!r} of StableHLO {program.stablehlo_version} cannot be written"
+            f" as StableHLO {version}: {'; '.join(messages) or error}"
+        ) from error
+    finally:
+        handler.detach()
+
+
+def _clone(module: ir.Module) -> ir.Module:
+    bytecode = io.BytesIO()
+    module.operation.write_bytecode(bytecode)
+    return ir.Module.parse(bytecode.getvalue())
+
+
+def _serialize(module: ir.Module, version: str) -> bytes:
+    # Without allow_other_dialects, operations that JAX keeps in CHLO (erf, top_k) fail.
+    artifact = stablehlo.serialize_portable_artifact(
+        module, version, allow_other_dialects=True
+    )
+    return bytes(artifact)
+
+
+def _main_function(module: Operation) -> Operation:
+    for operation in module.regions[0].blocks[0].operations:
+        name = operation.operation.attributes
+        if "sym_name" in name and ir.StringAttr(name["sym_name"]).value == "main":
+            return operation.operation
+    raise LoweringError("JAX lowered it to a module without a main function")
+
+
+def _refuse_several_devices(module: Operation) -> None:
+    for attribute in ("mhlo.num_partitions", "mhlo.num_replicas"):
+        if attribute in module.attributes:
+            count = ir.IntegerAttr(module.attributes[attribute]).value
+            if count != 1:
+                raise LoweringError(
+                    f"it is sharded over {count} devices ({attribute}), and a program runs on one;"
+                    " remove the shardings and leave the mesh context before lowering"
+                )
+
+
+def _parameter_attributes(main: Operation) -> list[dict[str, Any]]:
+    if "arg_attrs" not in main.attributes:
+        return []
+    return [{named.name: named.attr for named in entry} for entry in main.attributes["arg_attrs"]]
+
+
+def _refuse_added_parameters(main: Operation) -> None:
+    for index, attributes in enumerate(_parameter_attributes(main)):
+        for attribute, feature in _ADDED_PARAMETERS.items():
+            if attribute in attributes:
+                raise LoweringError(
+                    f"JAX added parameter {index} to the declared ones for {feature}, and native"
+                    " code would not know it; remove that feature from the function"
+                )
+
+
+def _remove_donation(main: Operation) -> None:
+    kept = [
+        {name: value for name, value in attributes.items() if name not in _DONATION_ATTRIBUTES}
+        for attributes in _parameter_attributes(main)
+    ]
+    if kept:
+        main.attributes["arg_attrs"] = ir.ArrayAttr.get([ir.DictAttr.get(entry) for entry in kept])
+
+
+def _array_type(value: ir.Type, side: str) -> ArrayType:
+    if isinstance(value, ir.RankedTensorType):
+        tensor = value
+        element_type = _ELEMENT_TYPES.get(str(tensor.element_type))
+        if element_type is not None and tensor.has_static_shape:
+            return ArrayType(element_type, tuple(tensor.shape))
+    raise LoweringError(f"a {side} has type {value}, which no array in host memory has")
+
+
+def _custom_call_targets(module: Operation) -> tuple[str, ...]:
+    targets: set[str] = set()
+
+    def visit(operation: Operation) -> ir.WalkResult:
+        if operation.name == "stablehlo.custom_call":
+            targets.add(ir.StringAttr(operation.attributes["call_target_name"]).value)
+        return ir.WalkResult.ADVANCE
+
+    module.walk(visit)
+    return tuple(sorted(targets))

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Traces a JAX function and checks that native code can call what comes out.
+
+Imports jax; only `cyxla.lowering` imports this module, when a function is lowered.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final
+
+import jax
+import jax._src.config
+from jax.extend import core as jax_core
+from jax.extend import source_info_util
+
+from cyxla import stablehlo
+from cyxla.arguments import Leaf, declared_leaves, path_names, specifications, unsupported_dtype
+from cyxla.dtypes import ArrayType
+from cyxla.errors import ArgumentError, LoweringError
+from cyxla.program import Program, ProgramArray
+
+__all__ = ["refuse_host_callbacks", "trace_program"]
+
+_REF_ADVICE: Final = "pass the value of the jax.Ref as an argument and return the new one"
+_EFFECT_ADVICE: Final = {
+    "ReadEffect": _REF_ADVICE,
+    "WriteEffect": _REF_ADVICE,
+    "ErrorEffect": "turn the checks into an output with jax.experimental.checkify.checkify",
+}
+
+
+def trace_program(
+    function: Callable[..., Any], arguments: object, *, platform: str, name: str, x64: bool | None
+) -> Program:
+    """The program of a function for a platform; see `cyxla.lower` for arguments and errors."""
+    with _naming(name, passing=(ArgumentError,)):
+        leaves = declared_leaves(function, arguments)
+    with _tracing_context(_decide_x64(leaves, x64)), _naming(name):
+        traced = _trace(function, arguments)
+        refuse_host_callbacks(traced.jaxpr)
+        _refuse_effects(traced.jaxpr)
+        output_names = path_names("result", traced.out_info)
+        _refuse_output_dtypes(output_names, traced.out_info)
+        lowered = traced.lower(lowering_platforms=(platform,))
+        artifact = stablehlo.portable_artifact(lowered.compiler_ir("stablehlo"), name)
+        return Program(
+            name=name,
+            platform=platform,
+            inputs=_named([leaf.name for leaf in leaves], artifact.inputs, "parameters"),
+            outputs=_named(output_names, artifact.outputs, "results"),
+            stablehlo=artifact.code,
+            stablehlo_version=artifact.version,
+            text=artifact.text,
+            custom_call_targets=artifact.custom_call_targets,
+            needs_python=False,
+            jax_version=jax.__version__,
+            flops=_flops(lowered),
+        )
+
+
+def _named(names: Sequence[str], types: Sequence[ArrayType], side: str) -> tuple[ProgramArray, ...]:
+    if len(names) != len(types):
+        raise LoweringError(
+            f"JAX lowered it to a module with {len(types)} {side}, but {len(names)} are declared"
+            f" ({', '.join(names)}); please report this function"
+        )
+    return tuple(map(ProgramArray.of, names, types))
+
+
+def refuse_host_callbacks(jaxpr: Any) -> None:
+    """Raise LoweringError when the function calls back into Python, naming each place."""
+    calls = [
+        f"{equation.primitive.name} at {source_info_util.summarize(equation.source_info)}"
+        for equation in _equations(jaxpr)
+        if "callback" in equation.primitive.name or equation.primitive.name == "debug_print"
+    ]
+    if calls:
+        raise LoweringError(
+            f"it calls back into Python, which native callers do not hold: {'; '.join(calls)};"
+            " remove the call, or return the value as an output"
+        )
+
+
+def _equations(jaxpr: Any) -> Iterator[Any]:
+    open_jaxpr = getattr(jaxpr, "jaxpr", jaxpr)
+    yield from open_jaxpr.eqns
+    for inner in jax_core.subjaxprs(open_jaxpr):
+        yield from _equations(inner)
+
+
+def _refuse_effects(jaxpr: Any) -> None:
+    # A jax.Ref that the function makes for itself is gone when the function returns.
+    names = {type(effect).__name__ for effect in jaxpr.effects} - {"InternalMutableArrayEffect"}
+    if names:
+        advice = dict.fromkeys(
+            _EFFECT_ADVICE.get(effect, "return what matters as an output")
+            for effect in sorted(names)
+        )
+        raise LoweringError(
+            f"it has side effects ({', '.join(sorted(names))}), and a program only computes its"
+            f" outputs; {', and '.join(advice)}"
+        )
+
+
+def _refuse_output_dtypes(names: tuple[str, ...], out_info: Any) -> None:
+    for output_name, leaf in zip(names, jax.tree.leaves(out_info), strict=True):
+        reason = unsupported_dtype(leaf.dtype)
+        if reason is not None:
+            raise LoweringError(f"output {output_name!r}: {reason}")
+
+
+def _trace(function: Callable[..., Any], arguments: Any) -> Any:
+    # A function of our own for every call: JAX caches by function object, keeps what it caches
+    # for as long as that lives, and drops unused arguments of a function that is jitted already.
+    def declared(*values: Any) -> Any:
+        return function(*values)
+
+    functools.update_wrapper(declared, function, updated=())
+    return jax.jit(declared, keep_unused=True).trace(*specifications(arguments))
+
+
+def _decide_x64(leaves: tuple[Leaf, ...], x64: bool | None) -> bool | None:
+    wide = [leaf for leaf in leaves if leaf.is_wide]
+    if x64 is False and wide:
+        raise ArgumentError(
+            f"{wide[0].where} is {wide[0].value.dtype}, which x64=False would narrow to 32 bits;"
+            " leave x64 out, or declare a 32-bit dtype"
+        )
+    return True if wide else x64
+
+
+@contextlib.contextmanager
+def _tracing_context(x64: bool | None) -> Iterator[None]:
+    """This thread's JAX configuration for one lowering."""
+    with contextlib.ExitStack() as stack:
+        if x64 is not None:
+            stack.enter_context(jax.enable_x64(x64))
+        # With it, closed-over arrays become parameters that native callers do not know.
+        state = getattr(jax._src.config, "use_simplified_jaxpr_constants", None)
+        if state is not None:
+            stack.enter_context(state(False))
+        yield
+
+
+@contextlib.contextmanager
+def _naming(name: str, passing: tuple[type[Exception], ...] = ()) -> Iterator[None]:
+    """Turn what is raised inside into a LoweringError that names the function."""
+    try:
+        yield
+    except passing:
+        raise
+    except LoweringError as error:
+        raise LoweringError(f"{name!r} cannot be lowered: {error}") from error.__cause__
+    except Exception as error:
+        advice = ""
+        if "static argument" in str(error):
+            advice = "; bind static arguments with functools.partial before lowering"
+        raise LoweringError(
+            f"{name!r} cannot be lowered: {type(error).__name__}: {error}{advice}"
+        ) from error
+
+
+def _flops(lowered: Any) -> float | None:
+    try:
+        analysis = lowered.cost_analysis()
+    except Exception:  # an estimate is no reason to fail, whatever XLA has against the program
+        return None
+    flops = (analysis or {}).get("flops")
+    return float(flops) if flops is not None and flops >= 0 else None
