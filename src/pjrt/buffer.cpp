@@ -88,6 +88,17 @@ Status data_pointer(const Api& api, PJRT_Buffer* buffer, const void*& out) noexc
   return status;
 }
 
+Status await_contents(const Api& api, PJRT_Buffer* buffer) noexcept {
+  CYXLA_PJRT_ARGS(PJRT_Buffer_ReadyEvent, args);
+  args.buffer = buffer;
+  Status status(api, api.table().PJRT_Buffer_ReadyEvent(&args));
+  if (!status.ok()) {
+    return status;
+  }
+  const Event ready(api, args.event);
+  return await(api, ready);
+}
+
 bool is_on_cpu(const Api& api, PJRT_Buffer* buffer) noexcept {
   if (!api.has(CYXLA_SLOT(PJRT_Buffer_IsOnCpu))) {
     return false;

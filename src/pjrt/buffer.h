@@ -32,6 +32,9 @@ Status copy_to_host(const Api& api, PJRT_Buffer* buffer, Shape shape, void* host
 // The address of the buffer's memory on its device. Waits until the buffer's contents are there.
 Status data_pointer(const Api& api, PJRT_Buffer* buffer, const void*& out) noexcept;
 
+// Waits until the buffer's contents are there and gives the error that kept them from coming.
+Status await_contents(const Api& api, PJRT_Buffer* buffer) noexcept;
+
 bool is_on_cpu(const Api& api, PJRT_Buffer* buffer) noexcept;
 
 // Whether the plugin has the functions behind make_view and data_pointer.

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
+#include "pjrt/buffer.h"
 #include "pjrt/event.h"
 
 namespace cyxla::pjrt {
@@ -44,11 +46,22 @@ Status Invocation::run() noexcept {
     return status;
   }
   const Event event(*api_, complete);
-  status = await(*api_, event);
+  status = event ? await(*api_, event) : await_outputs();
   if (!status.ok()) {
     release_outputs();
   }
   return status;
+}
+
+Status Invocation::await_outputs() noexcept {
+  Status first_failure;
+  for (PJRT_Buffer* output : outputs_) {
+    Status status = await_contents(*api_, output);
+    if (first_failure.ok()) {
+      first_failure = std::move(status);
+    }
+  }
+  return first_failure;
 }
 
 void Invocation::release_outputs() noexcept {

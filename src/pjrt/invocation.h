@@ -31,6 +31,9 @@ class Invocation {
   void release_outputs() noexcept;
 
  private:
+  // For plugins that give no event of the execution itself.
+  Status await_outputs() noexcept;
+
   const Api* api_;
   PJRT_LoadedExecutable* executable_;
   std::vector<PJRT_Buffer*> arguments_;

@@ -2,7 +2,6 @@
 #include "pjrt/status.h"
 
 #include <algorithm>
-#include <cstring>
 #include <string_view>
 
 #include "pjrt/api.h"
@@ -48,7 +47,7 @@ void Status::copy_message(char* buffer, std::size_t size) const noexcept {
   }
   const std::string_view text = ok() ? std::string_view() : error_text(*api_, error_);
   const std::size_t length = std::min(text.size(), size - 1);
-  std::memcpy(buffer, text.data(), length);
+  std::copy_n(text.data(), length, buffer);
   buffer[length] = '\0';
 }
 
