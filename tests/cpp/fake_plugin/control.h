@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a test may ask of the fake PJRT plugin. The functions are exported by the plugin's library
+ * and found with dlsym; any thread may call them at any time. Functions of the PJRT API are named
+ * as in the PJRT header. */
+#ifndef CYXLA_TESTS_FAKE_PLUGIN_CONTROL_H_
+#define CYXLA_TESTS_FAKE_PLUGIN_CONTROL_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Kinds of objects that the plugin hands out and expects back. */
+enum fake_plugin_kind {
+  FAKE_PLUGIN_CLIENT,
+  FAKE_PLUGIN_BUFFER, /* buffers with memory of their own */
+  FAKE_PLUGIN_VIEW,   /* buffers over the caller's memory */
+  FAKE_PLUGIN_EXECUTABLE,
+  FAKE_PLUGIN_LOADED_EXECUTABLE,
+  FAKE_PLUGIN_SERIALIZED_EXECUTABLE,
+  FAKE_PLUGIN_EVENT,
+  FAKE_PLUGIN_ERROR,
+  FAKE_PLUGIN_NUM_KINDS
+};
+
+/* How the plugin behaves. The default stands first, or in brackets. */
+enum fake_plugin_setting {
+  FAKE_PLUGIN_API_MAJOR,  /* [the header's] */
+  FAKE_PLUGIN_API_MINOR,  /* [the header's] */
+  FAKE_PLUGIN_TABLE_SIZE, /* struct_size of the function table [the header's] */
+  FAKE_PLUGIN_NULL_TABLE, /* 1: GetPjrtApi returns null */
+  FAKE_PLUGIN_FFI,        /* 0 FFI extension, 1 none, 2 one without register_handler in its size,
+                             3 one whose register_handler is null */
+  FAKE_PLUGIN_STABLEHLO_ATTRIBUTE, /* 0: a list of three, 1: absent, 2: a list of two, 3: a string
+                                    */
+  FAKE_PLUGIN_NUM_DEVICES,         /* [1] addressable devices, at most 4 */
+  FAKE_PLUGIN_IGNORE_OPTIONS,      /* 1: unknown create options are ignored, not refused */
+  FAKE_PLUGIN_VIEWS,      /* 0: alias the caller's memory, 1: silently copy it, 2: UNIMPLEMENTED */
+  FAKE_PLUGIN_NOT_ON_CPU, /* 1: buffers are not in host memory, their pointers are useless */
+  FAKE_PLUGIN_ASYNCHRONOUS, /* 1: executions and copies run on the client's own thread, after the
+                               call that asked for them */
+  FAKE_PLUGIN_DELAY_MS,     /* [0] time that each execution and copy takes at least */
+  FAKE_PLUGIN_HOLD,         /* 1: executions wait until it is 0 again */
+  FAKE_PLUGIN_DESTROY_DELAY_MS,    /* [0] time that destroying a buffer takes at least */
+  FAKE_PLUGIN_NULL_EXECUTE_EVENTS, /* 1: Execute leaves device_complete_events null (a program without
+                                      outputs has then ended when Execute returns) */
+  FAKE_PLUGIN_NULL_COPY_EVENTS,    /* 1: copies are done at once and give no event */
+  FAKE_PLUGIN_CONTRADICTION, /* 1: one output type too few, 2: dimensions of one output too few */
+  FAKE_PLUGIN_CODE_BYTES,    /* [0] generated code size that GetCompiledMemoryStats reports */
+  FAKE_PLUGIN_SERIALIZED, /* 0: two object files of 100 and 28 bytes, 1: none, 2: malformed bytes */
+  FAKE_PLUGIN_FLOPS,      /* 0: cost analysis gives 42 flops, 1: none, 2: as a string */
+  FAKE_PLUGIN_RECORD_EXECUTIONS, /* 1: Execute and ToHostBuffer fill their records (a lock between
+                                    threads) */
+  FAKE_PLUGIN_NUM_SETTINGS
+};
+
+/* What the plugin remembers of the calls. */
+enum fake_plugin_record {
+  FAKE_PLUGIN_CREATE_OPTIONS,  /* a line "name type value" for each option of the last Client_Create
+                                */
+  FAKE_PLUGIN_COMPILE_OPTIONS, /* the bytes of the last Client_Compile */
+  FAKE_PLUGIN_PROGRAM_FORMAT,
+  FAKE_PLUGIN_PROGRAM_CODE,
+  FAKE_PLUGIN_HOST_LAYOUT,   /* minor_to_major of the last ToHostBuffer, "1 0", or "none" */
+  FAKE_PLUGIN_NON_DONATABLE, /* non_donatable_input_indices of the last Execute, "0 1" */
+  FAKE_PLUGIN_FFI_HANDLERS,  /* a line "target platform address" for each handler */
+  FAKE_PLUGIN_VIOLATION,     /* the first misuse of the API since the last reset */
+  FAKE_PLUGIN_NUM_RECORDS
+};
+
+/* Default settings and table, no planned failures, no counts and no records. Live objects stay. */
+void fake_plugin_reset(void);
+void fake_plugin_set(int32_t setting, int64_t value);
+/* Sets a slot of the function table to null until the next reset. Returns 0 for an unknown
+ * function. */
+int32_t fake_plugin_remove_function(const char* function);
+
+/* Makes the nth call of a function from now fail, each call if nth is 0. NULL stands for any
+ * function that can fail. A failing Await or Destroy does its work before it reports the error.
+ * Returns 0 for an unknown function. */
+int32_t fake_plugin_fail(const char* function, uint64_t nth, int32_t code, const char* message);
+/* Makes the nth event that a function hands out complete with an error. */
+int32_t fake_plugin_fail_event(const char* function, uint64_t nth, int32_t code,
+                               const char* message);
+/* Planned failures that have happened since the last reset. */
+uint64_t fake_plugin_failures(void);
+
+/* Calls `callback` in every execution, on the thread that runs it, before the outputs are computed;
+ * NULL ends that. Not while executions run. */
+void fake_plugin_on_execute(void (*callback)(void* user_arg), void* user_arg);
+
+/* Objects not yet given back; of all kinds for a negative kind. */
+int64_t fake_plugin_live(int32_t kind);
+/* Calls of a function since the last reset; of all functions for NULL. */
+uint64_t fake_plugin_calls(const char* function);
+/* Executions that have begun and not ended. */
+int64_t fake_plugin_running(void);
+/* Misuses of the API since the last reset: dead or foreign handles, wrong struct sizes, wrong order
+ * of destruction. */
+uint64_t fake_plugin_violations(void);
+/* Copies a record, cut to `size`, and returns its whole length. */
+size_t fake_plugin_recorded(int32_t record, char* buffer, size_t size);
+
+/* The functions that can be made to fail, one after the other; NULL behind the last. */
+const char* fake_plugin_function(size_t index);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* CYXLA_TESTS_FAKE_PLUGIN_CONTROL_H_ */

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "executable.h"
+
+#include <string>
+
+#include "error.h"
+#include "settings.h"
+
+// What PJRT_Executable_Serialize gives out; the caller returns it to its deleter.
+struct PJRT_SerializedExecutable : fake_plugin::Object<PJRT_SerializedExecutable> {
+  std::string bytes;
+};
+
+namespace fake_plugin {
+namespace {
+
+PJRT_Error* not_an_executable() {
+  return make_error(PJRT_Error_Code_INVALID_ARGUMENT, "not an executable");
+}
+
+// A field of bytes in the wire format of protocol buffers; sizes up to 16383.
+std::string bytes_field(int number, const std::string& bytes) {
+  std::string field(1, static_cast<char>(number << 3 | 2));
+  if (bytes.size() >= 0x80) {
+    field += static_cast<char>(0x80 | (bytes.size() & 0x7f));
+    field += static_cast<char>(bytes.size() >> 7);
+  } else {
+    field += static_cast<char>(bytes.size());
+  }
+  return field + bytes;
+}
+
+// Shaped like what XLA:CPU serializes: (1) holds objects (8) that hold code (1), among other
+// fields.
+std::string serialized_bytes() {
+  switch (setting(FAKE_PLUGIN_SERIALIZED)) {
+    case 1:
+      return bytes_field(1, bytes_field(2, "module"));
+    case 2:
+      return bytes_field(1, "\x42\x7f cut off");
+    default: {
+      const std::string first = bytes_field(2, "name") + bytes_field(1, std::string(100, 'a'));
+      const std::string second = bytes_field(1, std::string(28, 'b'));
+      return bytes_field(
+                 1, bytes_field(2, "module") + bytes_field(8, first) + bytes_field(8, second)) +
+             bytes_field(3, "options");
+    }
+  }
+}
+
+void delete_serialized(PJRT_SerializedExecutable* serialized) {
+  if (PJRT_SerializedExecutable::check(serialized, "serialized_executable_deleter")) {
+    serialized->bytes.clear();
+    serialized->retire();
+  }
+}
+
+}  // namespace
+
+namespace implementation {
+
+PJRT_Error* executable_destroy(PJRT_Executable_Destroy_Args& args) {
+  if (args.executable != nullptr &&
+      PJRT_Executable::check(args.executable, "PJRT_Executable_Destroy")) {
+    args.executable->program = {};
+    args.executable->output_types.clear();
+    args.executable->output_dimensions.clear();
+    args.executable->output_ranks.clear();
+    args.executable->retire();
+  }
+  return nullptr;
+}
+
+PJRT_Error* executable_num_outputs(PJRT_Executable_NumOutputs_Args& args) {
+  if (!PJRT_Executable::check(args.executable, "PJRT_Executable_NumOutputs")) {
+    return not_an_executable();
+  }
+  args.num_outputs = args.executable->program.outputs.size();
+  return nullptr;
+}
+
+PJRT_Error* executable_output_element_types(PJRT_Executable_OutputElementTypes_Args& args) {
+  if (!PJRT_Executable::check(args.executable, "PJRT_Executable_OutputElementTypes")) {
+    return not_an_executable();
+  }
+  auto& types = args.executable->output_types;
+  types.clear();
+  for (const Output& output : args.executable->program.outputs) {
+    types.push_back(output.type.element_type);
+  }
+  if (types.empty()) {
+    return make_error(PJRT_Error_Code_INTERNAL, "no outputs");  // as some plugins do
+  }
+  args.output_types = types.data();
+  args.num_output_types = types.size() - (setting(FAKE_PLUGIN_CONTRADICTION) == 1 ? 1 : 0);
+  return nullptr;
+}
+
+PJRT_Error* executable_output_dimensions(PJRT_Executable_OutputDimensions_Args& args) {
+  if (!PJRT_Executable::check(args.executable, "PJRT_Executable_OutputDimensions")) {
+    return not_an_executable();
+  }
+  auto& dimensions = args.executable->output_dimensions;
+  auto& ranks = args.executable->output_ranks;
+  dimensions.clear();
+  ranks.clear();
+  for (const Output& output : args.executable->program.outputs) {
+    dimensions.insert(dimensions.end(), output.type.dimensions.begin(),
+                      output.type.dimensions.end());
+    ranks.push_back(output.type.dimensions.size());
+  }
+  if (ranks.empty()) {
+    return make_error(PJRT_Error_Code_INTERNAL, "no outputs");
+  }
+  args.num_outputs = ranks.size() - (setting(FAKE_PLUGIN_CONTRADICTION) == 2 ? 1 : 0);
+  args.dims = dimensions.data();
+  args.dim_sizes = ranks.data();
+  return nullptr;
+}
+
+PJRT_Error* executable_get_cost_analysis(PJRT_Executable_GetCostAnalysis_Args& args) {
+  if (!PJRT_Executable::check(args.executable, "PJRT_Executable_GetCostAnalysis")) {
+    return not_an_executable();
+  }
+  PJRT_NamedValue& property = args.executable->property;
+  property = {};
+  property.struct_size = PJRT_NamedValue_STRUCT_SIZE;
+  property.name = setting(FAKE_PLUGIN_FLOPS) == 1 ? "bytes" : "flops";
+  property.name_size = 5;
+  if (setting(FAKE_PLUGIN_FLOPS) == 2) {
+    property.type = PJRT_NamedValue_kString;
+    property.string_value = "many";
+    property.value_size = 4;
+  } else {
+    property.type = PJRT_NamedValue_kFloat;
+    property.float_value = 42;
+    property.value_size = 1;
+  }
+  args.properties = &property;
+  args.num_properties = 1;
+  return nullptr;
+}
+
+PJRT_Error* executable_get_compiled_memory_stats(
+    PJRT_Executable_GetCompiledMemoryStats_Args& args) {
+  if (!PJRT_Executable::check(args.executable, "PJRT_Executable_GetCompiledMemoryStats")) {
+    return not_an_executable();
+  }
+  const Program& program = args.executable->program;
+  args.generated_code_size_in_bytes = setting(FAKE_PLUGIN_CODE_BYTES);
+  args.argument_size_in_bytes = 0;
+  for (const ArrayType& input : program.inputs) {
+    args.argument_size_in_bytes += static_cast<std::int64_t>(input.size_bytes());
+  }
+  args.output_size_in_bytes = 0;
+  for (const Output& output : program.outputs) {
+    args.output_size_in_bytes += static_cast<std::int64_t>(output.type.size_bytes());
+  }
+  args.temp_size_in_bytes = 17;
+  return nullptr;
+}
+
+PJRT_Error* executable_serialize(PJRT_Executable_Serialize_Args& args) {
+  if (!PJRT_Executable::check(args.executable, "PJRT_Executable_Serialize")) {
+    return not_an_executable();
+  }
+  PJRT_SerializedExecutable* serialized =
+      PJRT_SerializedExecutable::make(FAKE_PLUGIN_SERIALIZED_EXECUTABLE);
+  serialized->bytes = serialized_bytes();
+  args.serialized_bytes = serialized->bytes.data();
+  args.serialized_bytes_size = serialized->bytes.size();
+  args.serialized_executable = serialized;
+  args.serialized_executable_deleter = delete_serialized;
+  return nullptr;
+}
+
+}  // namespace implementation
+}  // namespace fake_plugin

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+#include "client.h"
+#include "object.h"
+#include "program.h"
+
+// Owned by the caller until LoadedExecutable_Destroy, which must not come before its last execution
+// has ended.
+struct PJRT_LoadedExecutable : fake_plugin::Object<PJRT_LoadedExecutable> {
+  PJRT_Client* client;
+  fake_plugin::Program program;
+  std::atomic<int> running = 0;
+};
+
+// A description of a loaded executable, made from a copy of its program. Owned by the caller until
+// Executable_Destroy, may outlive the loaded one.
+struct PJRT_Executable : fake_plugin::Object<PJRT_Executable> {
+  fake_plugin::Program program;
+  std::vector<PJRT_Buffer_Type> output_types;
+  std::vector<std::int64_t> output_dimensions;
+  std::vector<std::size_t> output_ranks;
+  PJRT_NamedValue property;
+};
+
+namespace fake_plugin {
+
+// Executions that have begun and not ended.
+std::int64_t running() noexcept;
+
+}  // namespace fake_plugin

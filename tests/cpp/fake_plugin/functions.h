@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// The functions of the PJRT API that the plugin has. The other slots of its table are null.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include <pjrt_c_api.h>
+
+namespace fake_plugin {
+
+// EARLY functions fail before they do anything. LATE ones do their work and then report the
+// failure: a handle is gone and an event complete whatever Destroy and Await return.
+#define FAKE_PLUGIN_FUNCTIONS(EARLY, LATE)                                            \
+  EARLY(PJRT_Error_GetCode, error_get_code)                                           \
+  EARLY(PJRT_Plugin_Initialize, plugin_initialize)                                    \
+  EARLY(PJRT_Plugin_Attributes, plugin_attributes)                                    \
+  LATE(PJRT_Event_Destroy, event_destroy)                                             \
+  EARLY(PJRT_Event_IsReady, event_is_ready)                                           \
+  LATE(PJRT_Event_Await, event_await)                                                 \
+  EARLY(PJRT_Client_Create, client_create)                                            \
+  LATE(PJRT_Client_Destroy, client_destroy)                                           \
+  EARLY(PJRT_Client_PlatformName, client_platform_name)                               \
+  EARLY(PJRT_Client_PlatformVersion, client_platform_version)                         \
+  EARLY(PJRT_Client_AddressableDevices, client_addressable_devices)                   \
+  EARLY(PJRT_Client_Compile, client_compile)                                          \
+  EARLY(PJRT_Client_BufferFromHostBuffer, client_buffer_from_host_buffer)             \
+  EARLY(PJRT_Client_CreateViewOfDeviceBuffer, client_create_view)                     \
+  LATE(PJRT_Executable_Destroy, executable_destroy)                                   \
+  EARLY(PJRT_Executable_NumOutputs, executable_num_outputs)                           \
+  EARLY(PJRT_Executable_OutputElementTypes, executable_output_element_types)          \
+  EARLY(PJRT_Executable_OutputDimensions, executable_output_dimensions)               \
+  EARLY(PJRT_Executable_GetCostAnalysis, executable_get_cost_analysis)                \
+  EARLY(PJRT_Executable_GetCompiledMemoryStats, executable_get_compiled_memory_stats) \
+  EARLY(PJRT_Executable_Serialize, executable_serialize)                              \
+  LATE(PJRT_LoadedExecutable_Destroy, loaded_executable_destroy)                      \
+  EARLY(PJRT_LoadedExecutable_GetExecutable, loaded_executable_get_executable)        \
+  EARLY(PJRT_LoadedExecutable_Execute, loaded_executable_execute)                     \
+  LATE(PJRT_Buffer_Destroy, buffer_destroy)                                           \
+  EARLY(PJRT_Buffer_ToHostBuffer, buffer_to_host_buffer)                              \
+  EARLY(PJRT_Buffer_IsOnCpu, buffer_is_on_cpu)                                        \
+  EARLY(PJRT_Buffer_ReadyEvent, buffer_ready_event)                                   \
+  EARLY(PJRT_Buffer_UnsafePointer, buffer_unsafe_pointer)
+
+enum class Function : std::uint32_t {
+#define FAKE_PLUGIN_ID(function, implementation) function,
+  FAKE_PLUGIN_FUNCTIONS(FAKE_PLUGIN_ID, FAKE_PLUGIN_ID)
+#undef FAKE_PLUGIN_ID
+      PJRT_FFI_Register_Handler,
+  kCanFail,  // the functions before this one return an error
+  PJRT_Error_Destroy = kCanFail,
+  PJRT_Error_Message,
+  kCount,
+};
+
+inline constexpr std::size_t kNumFunctions = static_cast<std::size_t>(Function::kCount);
+
+const char* function_name(Function function) noexcept;
+// False when there is no function of that name.
+bool find_function(const char* name, Function& out) noexcept;
+
+namespace implementation {
+
+#define FAKE_PLUGIN_DECLARE(function, implementation) \
+  PJRT_Error* implementation(function##_Args& args);
+FAKE_PLUGIN_FUNCTIONS(FAKE_PLUGIN_DECLARE, FAKE_PLUGIN_DECLARE)
+#undef FAKE_PLUGIN_DECLARE
+void error_destroy(PJRT_Error_Destroy_Args& args);
+void error_message(PJRT_Error_Message_Args& args);
+
+}  // namespace implementation
+}  // namespace fake_plugin

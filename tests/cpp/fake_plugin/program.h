@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <pjrt_c_api.h>
+
+#include "failures.h"
+
+namespace fake_plugin {
+
+inline constexpr std::size_t kMaxRank = 40;
+
+struct ArrayType {
+  PJRT_Buffer_Type element_type = PJRT_Buffer_Type_INVALID;
+  std::vector<std::int64_t> dimensions;
+
+  std::size_t num_elements() const noexcept;
+  std::size_t size_bytes() const noexcept;
+};
+
+// Bytes of one element, 0 for types that the plugin does not know; and the type of a name such as
+// "F32".
+std::size_t itemsize(PJRT_Buffer_Type element_type) noexcept;
+PJRT_Buffer_Type element_type(std::string_view name) noexcept;
+
+enum class Operation { kCopy, kScale, kAdd, kSum, kIota, kFill, kFail };
+
+// How one output is computed.
+struct Output {
+  ArrayType type;
+  Operation operation = Operation::kCopy;
+  std::size_t left = 0;   // index of the input
+  std::size_t right = 0;  // index of the second input of kAdd
+  double number = 0;      // of kScale and kFill
+  Failure failure;        // of kFail, which ends the execution with it
+};
+
+// A program of the plugin's own language, a line for each input and output, in order:
+//
+//   # a remark
+//   input F32[3]
+//   input F64[2,2]
+//   output F32[3] copy 0
+//   output F32[3] scale 0 2.5
+//   output F32[3] add 0 0
+//   output F64[] sum 1
+//   output S32[2,3] iota
+//   output F32[] fill 7
+//   output F32[3] fail INTERNAL some text
+//
+// copy works on all element types, the others on PRED, integers, F32, F64 and complex numbers.
+// Immutable once parsed, so any thread may read it.
+struct Program {
+  std::vector<ArrayType> inputs;
+  std::vector<Output> outputs;
+
+  // What is wrong with the text, or an empty string.
+  std::string parse(std::string_view text);
+};
+
+// Computes an output into `result` from the inputs' memory.
+void evaluate(const Program& program, const Output& output, const void* const* inputs,
+              void* result) noexcept;
+
+}  // namespace fake_plugin

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "functions.h"
+
+namespace fake_plugin {
+
+// Fills the function table anew from the settings, without the removed functions.
+void fill_table() noexcept;
+void remove_from_table(Function function) noexcept;
+void restore_table() noexcept;
+
+}  // namespace fake_plugin

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/error_log.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace cyxla::runtime {
+namespace {
+
+// Each of these runs in a thread of its own, so that it starts without a message whatever ran
+// before.
+template <typename Function>
+void in_thread(Function function) {
+  std::thread(function).join();
+}
+
+TEST(ErrorLog, AThreadThatNeverFailedHasNoMessage) {
+  in_thread([] {
+    std::array<char, 4> text = {'x', 'x', 'x', 'x'};
+    EXPECT_EQ(last_error(text.data(), text.size()), 0U);
+    EXPECT_STREQ(text.data(), "");
+    EXPECT_EQ(last_error(nullptr, 0), 0U);
+    EXPECT_EQ(last_error_code(), ErrorCode::kInternal);
+  });
+}
+
+TEST(ErrorLog, KeepsTheLastMessageAndItsKind) {
+  in_thread([] {
+    record_error(ErrorCode::kFork, "first");
+    record_error(ErrorCode::kArgument, "%s %d", "second", 2);
+    std::array<char, 64> text = {};
+    EXPECT_EQ(last_error(text.data(), text.size()), 8U);
+    EXPECT_STREQ(text.data(), "second 2");
+    EXPECT_EQ(last_error_code(), ErrorCode::kArgument);
+  });
+}
+
+TEST(ErrorLog, MessagesAreCutToTheBufferAndTheirWholeLengthReturned) {
+  in_thread([] {
+    record_error(ErrorCode::kInternal, "abcdef");
+    std::array<char, 8> text = {};
+    text.fill('#');
+    EXPECT_EQ(last_error(text.data(), 0), 6U);
+    EXPECT_EQ(text[0], '#');
+    EXPECT_EQ(last_error(text.data(), 4), 6U);
+    EXPECT_STREQ(text.data(), "abc");
+    EXPECT_EQ(text[4], '#');
+    EXPECT_EQ(last_error(text.data(), 7), 6U);
+    EXPECT_STREQ(text.data(), "abcdef");
+    EXPECT_EQ(last_error(nullptr, 100), 6U);
+  });
+}
+
+TEST(ErrorLog, LongMessagesAreCutToTheSizeThatIsKept) {
+  in_thread([] {
+    record_error(ErrorCode::kInternal, "%s", std::string(5000, 'a').c_str());
+    std::vector<char> text(6000, '#');
+    EXPECT_EQ(last_error(text.data(), text.size()), kMessageSize - 1);
+    EXPECT_EQ(std::string(text.data()), std::string(kMessageSize - 1, 'a'));
+    EXPECT_EQ(error_info().message, std::string(kMessageSize - 1, 'a'));
+  });
+}
+
+TEST(ErrorLog, EachThreadHasItsOwnMessage) {
+  record_error(ErrorCode::kInternal, "mine");
+  in_thread([] { record_error(ErrorCode::kInternal, "theirs"); });
+  std::array<char, 64> text = {};
+  last_error(text.data(), text.size());
+  EXPECT_STREQ(text.data(), "mine");
+}
+
+TEST(ErrorLog, TheProcessCountsEveryFailureAndKeepsTheLast) {
+  const std::uint64_t before = error_info().count;
+  constexpr int kThreads = 4;
+  constexpr int kFailures = 500;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([t] {
+      for (int i = 0; i < kFailures; ++i) {
+        record_error(ErrorCode::kInternal, "thread %d failure %d", t, i);
+      }
+    });
+  }
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+  const ErrorInfo info = error_info();
+  EXPECT_EQ(info.count - before, std::uint64_t{kThreads * kFailures});
+  EXPECT_TRUE(info.message.starts_with("thread ") && info.message.ends_with(" failure 499"))
+      << info.message;
+}
+
+}  // namespace
+}  // namespace cyxla::runtime

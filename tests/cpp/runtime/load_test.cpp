@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "support/child_process.h"
+#include "support/runtime_test.h"
+
+namespace cyxla::runtime {
+namespace {
+
+using std::string_literals::operator""s;
+using test::FakePlugin;
+using test::in_child;
+using test::message_of;
+
+const std::string kPath = FakePlugin::path();
+
+class LoadTest : public test::RuntimeTest {
+ protected:
+  std::string load_message(const pjrt::NamedValues& options = {},
+                           const std::set<std::string>& optional = {}) {
+    return message_of(ErrorCode::kPlugin, [&] { Runtime::load(kPath, options, optional); });
+  }
+};
+
+TEST_F(LoadTest, GivesTheRuntimeOfTheProcess) {
+  EXPECT_EQ(Runtime::get(), nullptr);
+  Runtime& runtime = Runtime::load(kPath, {{"cpu_device_count", std::int64_t{1}}}, {});
+  EXPECT_EQ(Runtime::get(), &runtime);
+  EXPECT_EQ(runtime.plugin().api().source(), kPath);
+  EXPECT_EQ(runtime.client().platform_name(), "fake");
+  EXPECT_TRUE(runtime.capabilities().aliased_inputs);
+  EXPECT_TRUE(runtime.capabilities().inplace_outputs);
+  EXPECT_TRUE(runtime.dropped_options().empty());
+  EXPECT_FALSE(Runtime::forked());
+  EXPECT_EQ(fake.live(), 1) << fake.live_by_kind();  // the client
+}
+
+TEST_F(LoadTest, OnePluginIsLoadedPerProcess) {
+  loaded();
+  EXPECT_EQ(load_message(),
+            "the process already runs the plugin " + kPath + "; one plugin is loaded per process");
+  EXPECT_EQ(fake.live(FAKE_PLUGIN_CLIENT), 1);
+}
+
+TEST_F(LoadTest, AFailedLoadCanBeTriedAgain) {
+  EXPECT_THROW(Runtime::load("/nope.so", {}, {}), Error);
+  fake.fail("PJRT_Plugin_Initialize", 1, PJRT_Error_Code_UNAVAILABLE, "asleep");
+  EXPECT_EQ(load_message(), "PJRT_Plugin_Initialize: UNAVAILABLE: asleep");
+  for (const char* function : {"PJRT_Client_Create", "PJRT_Client_PlatformName",
+                               "PJRT_Client_PlatformVersion", "PJRT_Client_AddressableDevices"}) {
+    fake.fail(function, 1, PJRT_Error_Code_INTERNAL, "no");
+    EXPECT_EQ(load_message(), function + ": INTERNAL: no"s);
+    EXPECT_EQ(Runtime::get(), nullptr);
+    EXPECT_EQ(fake.live(), 0) << fake.live_by_kind();
+  }
+  loaded();
+  EXPECT_EQ(fake.calls("PJRT_Plugin_Initialize"), 2U);  // the one that failed, and one
+}
+
+TEST_F(LoadTest, OptionalOptionsThatThePluginDoesNotKnowAreDropped) {
+  Runtime& runtime = Runtime::load(kPath,
+                                   {{"cpu_device_count", std::int64_t{1}},
+                                    {"pooling_allocator", true},
+                                    {"max_inflight_computations", std::int64_t{2}}},
+                                   {"pooling_allocator", "max_inflight_computations", "unused"});
+  EXPECT_EQ(runtime.dropped_options(),
+            (std::vector<std::string>{"max_inflight_computations", "pooling_allocator"}));
+  EXPECT_EQ(fake.recorded(FAKE_PLUGIN_CREATE_OPTIONS), "cpu_device_count int64 1\n");
+}
+
+TEST_F(LoadTest, OtherOptionsAreNeverDropped) {
+  EXPECT_EQ(load_message({{"pooling_allocator", true}}, {"asynchronous"}),
+            "PJRT_Client_Create: INVALID_ARGUMENT: Unexpected option name passed to "
+            "PJRT_Client_Create: pooling_allocator");
+  EXPECT_EQ(fake.calls("PJRT_Client_Create"), 1U);
+}
+
+// Whichever call fails while the runtime is made: either there is no runtime and nothing is left,
+// or there is one that works.
+TEST_F(LoadTest, EveryFailingCallLeavesAllOrNothing) {
+  std::uint64_t nth = 1;
+  std::string outcome;
+  int refused = 0;
+  int loaded = 0;
+  for (; nth < 100; ++nth) {
+    outcome = in_child([&]() -> std::string {
+      fake.fail(nullptr, nth, PJRT_Error_Code_INTERNAL, "injected");
+      std::string result = "loaded";
+      try {
+        Runtime::load(kPath, {}, {});
+        if (fake.failures() == 0) {
+          result = "nothing left to fail";
+        }
+        Runtime::shut_down();
+      } catch (const Error& error) {
+        result = error.what();
+        result = result.ends_with(": INTERNAL: injected") ? "refused" : result;
+      }
+      return fake.live() == 0 && fake.violations() == 0
+                 ? result
+                 : fake.live_by_kind() + fake.recorded(FAKE_PLUGIN_VIOLATION);
+    });
+    if (outcome == "nothing left to fail") {
+      break;
+    }
+    (outcome == "loaded" ? loaded : refused) += 1;
+    EXPECT_TRUE(outcome == "loaded" || outcome == "refused") << nth << ": " << outcome;
+  }
+  EXPECT_EQ(outcome, "nothing left to fail");
+  EXPECT_EQ(refused, 6);  // two of the plugin, four of the client
+  EXPECT_GT(loaded, 10);  // the calls of the probe
+}
+
+TEST_F(LoadTest, ShuttingDownNothingIsNothing) {
+  Runtime::shut_down();
+  EXPECT_EQ(fake.all_calls(), 0U);
+}
+
+TEST_F(LoadTest, AfterShutdownTheRuntimeIsClosedForGood) {
+  Runtime& runtime = loaded();
+  Runtime::shut_down();
+  EXPECT_EQ(fake.live(), 0) << fake.live_by_kind();
+  const std::uint64_t calls = fake.all_calls();
+  Runtime::shut_down();
+  EXPECT_EQ(Runtime::get(), &runtime);
+  EXPECT_EQ(message_of(ErrorCode::kShutdown, [&] { compile("output F32[] fill 1"); }),
+            "cannot compile: the runtime is shut down");
+  EXPECT_EQ(message_of(ErrorCode::kShutdown,
+                       [&] { runtime.register_ffi_handler("target", "Host", nullptr); }),
+            "cannot register a custom-call target: the runtime is shut down");
+  EXPECT_EQ(load_message(),
+            "the process already runs the plugin " + kPath + "; one plugin is loaded per process");
+  EXPECT_EQ(fake.all_calls(), calls);
+}
+
+TEST_F(LoadTest, HandlersAreRegistered) {
+  int handler = 0;
+  loaded().register_ffi_handler("target", "Host", &handler);
+  EXPECT_EQ(fake.recorded(FAKE_PLUGIN_FFI_HANDLERS).rfind("target Host ", 0), 0U);
+}
+
+}  // namespace
+}  // namespace cyxla::runtime

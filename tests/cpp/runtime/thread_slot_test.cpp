@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/thread_slot.h"
+
+#include <gtest/gtest.h>
+
+#include <barrier>
+#include <set>
+#include <thread>
+#include <vector>
+
+namespace cyxla::runtime {
+namespace {
+
+// The slots of `count` threads that are all alive at once.
+std::set<std::size_t> slots_at_once(std::ptrdiff_t count) {
+  std::barrier all_have_one(count);
+  std::vector<std::size_t> slots(static_cast<std::size_t>(count));
+  std::vector<std::thread> threads;
+  for (std::size_t& slot : slots) {
+    threads.emplace_back([&] {
+      slot = thread_slot();
+      EXPECT_EQ(thread_slot(), slot);
+      all_have_one.arrive_and_wait();
+    });
+  }
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+  return {slots.begin(), slots.end()};
+}
+
+TEST(ThreadSlot, IsTheThreadsOwn) {
+  const std::size_t own = thread_slot();
+  EXPECT_EQ(thread_slot(), own);
+  const std::set<std::size_t> others = slots_at_once(20);
+  EXPECT_EQ(others.size(), 20U);
+  EXPECT_FALSE(others.contains(own));
+}
+
+TEST(ThreadSlot, IsPassedOnByThreadsThatEnd) {
+  thread_slot();
+  const std::set<std::size_t> first = slots_at_once(10);
+  for (int i = 0; i < 20; ++i) {
+    for (const std::size_t slot : slots_at_once(10)) {
+      EXPECT_TRUE(first.contains(slot)) << slot;
+    }
+  }
+}
+
+// Destructors of other thread-local objects may run after the slot was given back.
+TEST(ThreadSlot, IsNoneForAThreadThatIsTornDown) {
+  static std::size_t seen_at_the_end = 0;
+  struct AsksLate {
+    ~AsksLate() { seen_at_the_end = thread_slot(); }
+  };
+  std::thread([] {
+    thread_local AsksLate made_first;  // so it is destroyed last
+    static_cast<void>(&made_first);
+    EXPECT_NE(thread_slot(), kNoThreadSlot);
+  }).join();
+  EXPECT_EQ(seen_at_the_end, kNoThreadSlot);
+}
+
+}  // namespace
+}  // namespace cyxla::runtime

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "support/runtime_test.h"
+
+namespace cyxla::runtime {
+namespace {
+
+using test::Array;
+using test::last_message;
+using test::ProgramReference;
+
+// Which calls of the plugin an execution costs, on a plugin whose buffers alias host memory.
+class ViewsTest : public test::RuntimeTest {
+ protected:
+  std::uint64_t views() const { return fake.calls("PJRT_Client_CreateViewOfDeviceBuffer"); }
+  // Executes, expects `result`, and gives the number of views that were made for it.
+  std::uint64_t run(const ProgramReference& program, const Array<float>& input, int zero_copy,
+                    const std::vector<float>& expected) {
+    const std::uint64_t before = views();
+    const Array<float> result(std::vector<float>(expected.size(), -1));
+    const cyxla_input inputs[] = {input.input(PJRT_Buffer_Type_F32)};
+    void* const outputs[] = {result.data()};
+    EXPECT_EQ(execute(&program->spec(), inputs, outputs, zero_copy), 0) << last_message();
+    EXPECT_EQ(result.values(), expected);
+    return views() - before;
+  }
+};
+
+constexpr const char* kSmall = "input F32[3]\noutput F32[3] scale 0 2\n";
+constexpr const char* kLarge = "input F32[10000]\noutput F32[10000] scale 0 2\n";
+
+TEST_F(ViewsTest, ViewsAreKeptForTheSameAddress) {
+  const ProgramReference program = compile(kSmall);
+  Array<float> input({1, 2, 3});
+  run(program, input, 1, {2, 4, 6});
+  run(program, input, 1, {2, 4, 6});
+  for (int i = 0; i < 10; ++i) {
+    const auto value = static_cast<float>(i);
+    input.assign({value, value, value});
+    EXPECT_EQ(run(program, input, 1, {2 * value, 2 * value, 2 * value}), 0U);
+  }
+  EXPECT_EQ(fake.calls("PJRT_Client_BufferFromHostBuffer"), 1U);  // the probe's
+}
+
+TEST_F(ViewsTest, ARepeatedAddressIsReadInPlace) {
+  const ProgramReference program = compile(kSmall);
+  const Array<float> input({1, 2, 3});
+  run(program, input, 1, {2, 4, 6});
+  run(program, input, 1, {2, 4, 6});
+  // Written while the program runs: only a program that reads in place sees it.
+  fake.on_execute([](void* data) { static_cast<float*>(data)[0] = 50; }, input.data());
+  run(program, input, 1, {100, 4, 6});
+}
+
+TEST_F(ViewsTest, WithoutZeroCopyInputsAreCopiedFirst) {
+  const ProgramReference program = compile(kSmall);
+  const Array<float> input({1, 2, 3});
+  for (int i = 0; i < 4; ++i) {
+    run(program, input, 0, {2, 4, 6});
+  }
+  fake.on_execute([](void* data) { static_cast<float*>(data)[0] = 50; }, input.data());
+  EXPECT_EQ(run(program, input, 0, {2, 4, 6}), 0U);
+  EXPECT_EQ(run(program, input, 0, {100, 4, 6}), 0U);
+}
+
+TEST_F(ViewsTest, LargeInputsAreReadInPlaceAtOnce) {
+  const ProgramReference program = compile(kLarge);
+  const Array<float> input(std::vector<float>(10000, 1));
+  EXPECT_EQ(run(program, input, 1, std::vector<float>(10000, 2)), 1U);
+  EXPECT_EQ(run(program, input, 1, std::vector<float>(10000, 2)), 0U);
+}
+
+TEST_F(ViewsTest, MisalignedInputsNeedNoNewViews) {
+  const ProgramReference program = compile(kLarge);
+  const std::vector<float> doubled(10000, 2);
+  const Array<float> first(std::vector<float>(10000, 1), 4);
+  const Array<float> second(std::vector<float>(10000, 1), 32);
+  run(program, first, 1, doubled);
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_EQ(run(program, i % 2 == 0 ? second : first, 1, doubled), 0U);
+  }
+}
+
+// Views of arrays that are gone must not pile up.
+TEST_F(ViewsTest, MovingInputsKeepTheNumberOfViewsSmall) {
+  const ProgramReference program = compile(kLarge);
+  for (int i = 0; i < 50; ++i) {
+    const Array<float> input(std::vector<float>(10000, static_cast<float>(i)));
+    run(program, input, 1, std::vector<float>(10000, static_cast<float>(2 * i)));
+  }
+  EXPECT_LE(fake.live(FAKE_PLUGIN_VIEW), 2) << fake.live_by_kind();
+}
+
+// A kept view may point to memory that was freed; the next call with other memory must not touch
+// it.
+TEST_F(ViewsTest, MemoryMayBeFreedBetweenCalls) {
+  const ProgramReference program = compile(kSmall);
+  {
+    const Array<float> input({1, 2, 3});
+    for (int i = 0; i < 3; ++i) {
+      run(program, input, 1, {2, 4, 6});
+    }
+  }
+  const Array<float> other({4, 5, 6}, 4);
+  run(program, other, 1, {8, 10, 12});
+  run(program, other, 0, {8, 10, 12});
+}
+
+TEST_F(ViewsTest, OutputsAreReadFromTheirMemory) {
+  const ProgramReference program = compile(kSmall);
+  const Array<float> input({1, 2, 3});
+  loaded();
+  const std::uint64_t copies = fake.calls("PJRT_Buffer_ToHostBuffer");
+  const std::uint64_t pointers = fake.calls("PJRT_Buffer_UnsafePointer");
+  run(program, input, 1, {2, 4, 6});
+  EXPECT_EQ(fake.calls("PJRT_Buffer_ToHostBuffer"), copies);
+  EXPECT_EQ(fake.calls("PJRT_Buffer_UnsafePointer"), pointers + 1);
+}
+
+TEST_F(ViewsTest, DroppedOutputsAreNotRead) {
+  const ProgramReference program = compile("output F32[3] iota\noutput F32[3] iota\n");
+  loaded();
+  const std::uint64_t pointers = fake.calls("PJRT_Buffer_UnsafePointer");
+  void* const outputs[] = {nullptr, nullptr};
+  EXPECT_EQ(execute(&program->spec(), nullptr, outputs, 1), 0);
+  EXPECT_EQ(fake.calls("PJRT_Buffer_UnsafePointer"), pointers);
+}
+
+// What a call costs once everything is in place: the execution, its event, and its outputs.
+TEST_F(ViewsTest, ACallCostsNoMoreThanItMust) {
+  const ProgramReference program = compile(kSmall);
+  const Array<float> input({1, 2, 3});
+  for (int i = 0; i < 3; ++i) {
+    run(program, input, 1, {2, 4, 6});
+  }
+  const std::uint64_t before = fake.all_calls();
+  run(program, input, 1, {2, 4, 6});
+  EXPECT_EQ(fake.all_calls() - before, 5U);  // Execute, Await, two Destroys, UnsafePointer
+}
+
+}  // namespace
+}  // namespace cyxla::runtime

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "base/error.h"
+
+namespace cyxla::test {
+
+// The message of the Error that `function` must throw with this code; a test failure otherwise.
+template <typename Function>
+std::string message_of(ErrorCode code, Function function) {
+  try {
+    function();
+  } catch (const Error& error) {
+    EXPECT_EQ(static_cast<int>(error.code()), static_cast<int>(code)) << error.what();
+    return error.what();
+  }
+  ADD_FAILURE() << "no Error was thrown";
+  return {};
+}
+
+}  // namespace cyxla::test
