@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Makes what plugin discovery reads: ELF files by hand, and installed packages around them."""
+
+from __future__ import annotations
+
+import importlib
+import struct
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+_ADDRESS = 0x10000  # where the file would lie in memory; not its offset, which is 0
+
+
+def elf_file(
+    *,
+    bits: int = 64,
+    byte_order: str = "<",
+    machine: int | None = None,
+    file_type: int = 3,
+    strings: bytes = b"\0GetPjrtApi\0",
+) -> bytes:
+    """Return a 64-bit ELF file with these dynamic symbol strings; of this machine by default.
+
+    With 32 bits only the header's first bytes say so.
+    """
+    if machine is None:
+        machine = own_machine()
+    tags = ((5, _ADDRESS + 224), (10, len(strings)), (0, 0))
+    dynamic = b"".join(struct.pack(byte_order + "qQ", *tag) for tag in tags)
+    end = 176 + len(dynamic) + len(strings)
+    segments = ((1, 0, end), (2, 176, len(dynamic)))
+    table = b"".join(
+        struct.pack(byte_order + "II6Q", type_, 4, offset, _ADDRESS + offset, 0, size, size, 8)
+        for type_, offset, size in segments
+    )
+    head = struct.pack("4sBBB9x", b"\x7fELF", bits // 32, "<>".index(byte_order) + 1, 1)
+    head += struct.pack(
+        byte_order + "HHIQQQIHHHHHH", file_type, machine, 1, 0, 64, 0, 0, 64, 56, 2, 0, 0, 0
+    )
+    return head + table + dynamic + strings
+
+
+def own_machine() -> int:
+    """Return the machine that this Python is built for, by its number in ELF."""
+    return int.from_bytes(Path("/proc/self/exe").read_bytes()[18:20], sys.byteorder)
+
+
+def install(
+    site: Path,
+    distribution: str | None = None,
+    version: str = "1.0",
+    files: Mapping[str, bytes] | None = None,
+    entry_points: str = "",
+) -> None:
+    """Put files into a folder of packages, and the metadata that pip would write if named."""
+    for name, content in (files or {}).items():
+        (site / name).parent.mkdir(parents=True, exist_ok=True)
+        (site / name).write_bytes(content)
+    if distribution is not None:
+        info = site / f"{distribution.replace('-', '_')}-{version}.dist-info"
+        info.mkdir(parents=True, exist_ok=True)
+        (info / "METADATA").write_text(
+            f"Metadata-Version: 2.1\nName: {distribution}\nVersion: {version}\n"
+        )
+        if entry_points:
+            (info / "entry_points.txt").write_text(entry_points)
+    importlib.invalidate_caches()
+
+
+def only_site(monkeypatch: pytest.MonkeyPatch, *sites: Path) -> None:
+    """Make the folders the only ones with installed packages; the standard library stays."""
+    standard = [path for path in sys.path if "site-packages" not in path]
+    monkeypatch.setattr(sys, "path", [*map(str, sites), *standard])
+    importlib.invalidate_caches()
+    for variable in ("CYXLA_PJRT_PLUGIN", "CYXLA_PLATFORM"):
+        monkeypatch.delenv(variable, raising=False)

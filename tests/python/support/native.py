@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compiles the modules of tests/python/native, and imports them here or in another process."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Mapping
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import cyxla
+from child_process import run_code
+
+# The plugins that tests run on; the first is the default one.
+PLUGINS = ("lammps-jax-pjrt-cpu", "fastatomstruct-xla-cpu", "xla-cpu-pjrt")
+
+_TESTS = Path(__file__).parents[1]
+_LANGUAGES = {".c": ("cc", "-std=c11"), ".cpp": ("c++", "-std=c++20")}
+
+
+def build_modules(factory: pytest.TempPathFactory) -> Path:
+    """Compile the modules against the installed headers, once a session; return their folder."""
+    folder = factory.getbasetemp() / "native"
+    folder.mkdir(exist_ok=True)
+    for source in sorted((_TESTS / "native").iterdir()):
+        target = folder / f"{source.stem}{sysconfig.get_config_var('EXT_SUFFIX')}"
+        if source.suffix in _LANGUAGES and not target.exists():
+            _compile(source, target)
+    return folder
+
+
+def _compile(source: Path, target: Path) -> None:
+    compiler, standard = _LANGUAGES[source.suffix]
+    command: list[str | Path] = [compiler, standard, "-O2", "-fPIC", "-shared", "-pthread"]
+    command += ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]
+    command += ["-isystem", sysconfig.get_path("include"), "-I", cyxla.get_include()[0]]
+    command += [source, "-o", target]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=200, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def import_module(folder: Path, name: str) -> ModuleType:
+    """Import one of the compiled modules into this process."""
+    sys.path.insert(0, str(folder))
+    try:
+        return importlib.import_module(name)
+    finally:
+        sys.path.remove(str(folder))
+
+
+def run_with_modules(
+    folder: Path, code: str, env: Mapping[str, str] | None = None, seconds: float = 100
+) -> str:
+    """Run code in a process of its own that can import the compiled modules and `support`."""
+    paths = [str(folder), str(_TESTS), os.environ.get("PYTHONPATH", "")]
+    search = {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
+    return run_code(code, env={**(env or {}), **search}, seconds=seconds)
+
+
+def plugin_variables(name: str) -> dict[str, str]:
+    """The environment variables that choose one of PLUGINS."""
+    (path,) = (p.path for p in cyxla.available_plugins() if p.source.split()[0] == name)
+    return {cyxla.PLUGIN_ENVIRONMENT_VARIABLE: str(path)}

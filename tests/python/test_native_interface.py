@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rest of the C interface: importing the table, lifetimes, errors; and the classes for C++."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import weakref
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+
+import cyxla
+from cyxla import _runtime, dtypes
+from cyxla.dtypes import ElementType
+from support.arrays import ALIGNMENT, addresses, build, described, place
+from support.native import build_modules, import_module, run_with_modules
+
+F32 = int(ElementType.F32)
+
+
+@pytest.fixture(scope="module")
+def modules(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the compiled modules."""
+    return build_modules(tmp_path_factory)
+
+
+@pytest.fixture(scope="module")
+def c_table(modules: Path) -> ModuleType:
+    """The module that is written in C."""
+    return import_module(modules, "c_table")
+
+
+@pytest.fixture(scope="module")
+def cpp(modules: Path) -> ModuleType:
+    """The module that is written in C++."""
+    return import_module(modules, "cpp_classes")
+
+
+def drop(held: list[cyxla.Executable]) -> None:
+    """Drop the only reference to an Executable."""
+    watched = weakref.ref(held.pop())
+    gc.collect()
+    assert watched() is None
+
+
+def test_a_retained_spec_outlives_the_executable(c_table: ModuleType) -> None:
+    held = [build(lambda x: x + 5, ((4,), "f4"))]
+    spec = c_table.program_spec(held[0])
+    for _ in range(2):
+        c_table.retain(spec)
+    drop(held)
+    x, y = place(np.arange(4, dtype="f4")), place(np.zeros(4, "f4"))
+    for on_thread in (False, True):
+        y[:] = 0
+        done = c_table.execute(spec, described([x]), addresses([y]), True, on_thread=on_thread)
+        assert done == (0, "")
+        assert y.tolist() == [5, 6, 7, 8]
+        c_table.release(spec)
+
+
+def test_a_prepared_call_outlives_the_executable(c_table: ModuleType) -> None:
+    x, y = place(np.arange(4, dtype="f4")), place(np.zeros(4, "f4"))
+    held = [build(lambda x: x + 5, ((4,), "f4"))]
+    call = c_table.prepare(held[0], described([x]), addresses([y]), True)
+    drop(held)
+    assert c_table.call(call) == (0, "")
+    assert y.tolist() == [5, 6, 7, 8]
+    c_table.discard(call)
+
+
+def test_only_an_executable_has_a_spec(c_table: ModuleType) -> None:
+    for wrong in (None, 3, cyxla.Executable, "executable"):
+        with pytest.raises(TypeError, match=f"a cyxla.Executable, got {type(wrong).__name__}"):
+            c_table.program_spec(wrong)
+
+
+def test_the_spec_tells_the_signature(c_table: ModuleType) -> None:
+    executable = build(
+        lambda a, b: ((a @ b).sum(axis=0), b.shape[0] > 1), ((2, 3), "f4"), ((3, 5), "f4")
+    )
+    spec = c_table.describe(c_table.program_spec(executable))
+    assert spec == {
+        "size_is_known": True,
+        "flags": 0,
+        "route": 0,
+        "input_types": [F32, F32],
+        "input_elements": [6, 15],
+        "input_bytes": [24, 60],
+        "output_types": [F32, int(ElementType.PRED)],
+        "output_bytes": [20, 1],
+    }
+
+
+def test_the_flag_of_programs_that_need_python(c_table: ModuleType) -> None:
+    program = cyxla.lower(lambda x: x + 1, [jax.ShapeDtypeStruct((2,), "f4")])
+    types = [array.array_type for array in program.inputs]
+    cyxla.initialize()
+    executable, _ = _runtime.compile(program.text.encode(), "mlir", {}, "f", types, types, True)
+    assert c_table.describe(c_table.program_spec(executable))["flags"] == 1
+
+
+class Forged(ctypes.Structure):
+    """The head of the table, which is all that the import looks at."""
+
+    _fields_ = (("struct_size", ctypes.c_size_t), ("abi_version", ctypes.c_int32))
+
+
+@pytest.fixture
+def forge(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """Replaces the capsule of the table by one with another size and version."""
+    new_capsule = ctypes.pythonapi.PyCapsule_New
+    new_capsule.restype = ctypes.py_object
+    new_capsule.argtypes = (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
+    kept: list[object] = []
+
+    def replace(size: int, version: int, name: bytes = b"cyxla._runtime._C_API") -> None:
+        table = ctypes.create_string_buffer(4096)
+        Forged.from_buffer(table).struct_size = size
+        Forged.from_buffer(table).abi_version = version
+        kept.extend((table, name))
+        capsule = new_capsule(ctypes.addressof(table), name, None)
+        monkeypatch.setattr(_runtime, "_C_API", capsule)
+
+    yield replace
+    monkeypatch.undo()
+
+
+def table_size() -> int:
+    """Bytes of the installed table: a size, a version with padding, eleven functions."""
+    return 13 * ctypes.sizeof(ctypes.c_void_p)
+
+
+def test_the_table_is_the_installed_one(c_table: ModuleType) -> None:
+    assert c_table.import_table() == (_runtime.ABI_VERSION, True)
+
+
+def test_the_module_may_be_the_first_to_need_cyxla(modules: Path) -> None:
+    printed = run_with_modules(modules, "import c_table; print(c_table.import_table())")
+    assert printed == f"({_runtime.ABI_VERSION}, True)\n"
+
+
+def test_a_cyxla_that_is_not_installed_is_named(modules: Path) -> None:
+    printed = run_with_modules(
+        modules,
+        """
+        import sys
+        sys.modules["cyxla"] = None
+        try:
+            import c_table
+        except ImportError as error:
+            print("ImportError", "cyxla" in str(error))
+        """,
+    )
+    assert printed == "ImportError True\n"
+
+
+def test_a_table_of_another_abi_version_is_refused(c_table: ModuleType, forge: Any) -> None:
+    forge(table_size(), _runtime.ABI_VERSION + 1)
+    with pytest.raises(ImportError) as caught:
+        c_table.import_table()
+    own = _runtime.ABI_VERSION
+    assert f"compiled for cyxla ABI version {own}" in str(caught.value)
+    assert f"the installed cyxla has ABI version {own + 1}" in str(caught.value)
+    assert "rebuild the module" in str(caught.value)
+
+
+def test_a_shorter_table_is_refused_and_a_longer_one_accepted(
+    c_table: ModuleType, forge: Any
+) -> None:
+    forge(table_size() - 1, _runtime.ABI_VERSION)
+    with pytest.raises(ImportError, match=f"{table_size()} bytes.*{table_size() - 1} bytes"):
+        c_table.import_table()
+    forge(table_size() + 8, _runtime.ABI_VERSION)
+    assert c_table.import_table() == (_runtime.ABI_VERSION, False)
+
+
+def test_what_is_no_table_is_refused(
+    c_table: ModuleType, forge: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forge(table_size(), _runtime.ABI_VERSION, name=b"another.capsule")
+    with pytest.raises(ImportError, match=r"no C function table.*reinstall"):
+        c_table.import_table()
+    monkeypatch.delattr(_runtime, "_C_API")
+    with pytest.raises(ImportError, match=r"no C function table.*reinstall"):
+        c_table.import_table()
+
+
+def test_itemsizes_are_those_of_numpy(c_table: ModuleType) -> None:
+    whole_bytes = [type_ for type_ in ElementType if c_table.itemsize(type_) > 0]
+    assert len(whole_bytes) == 23
+    for element_type in whole_bytes:
+        assert c_table.itemsize(element_type) == dtypes.dtype_of(element_type).itemsize
+    assert [c_table.itemsize(number) for number in (0, 21, 23, 29, 30, 1000, -1)] == [0] * 7
+
+
+def test_aligned_memory(c_table: ModuleType) -> None:
+    blocks = [c_table.aligned_memory(size) for size in (0, 1, 63, 64, 1000, 1 << 20)]
+    assert all(address != 0 and address % ALIGNMENT == 0 for address in blocks)
+    assert len(set(blocks)) == len(blocks)
+    ctypes.memset(blocks[-1], 1, 1 << 20)
+    for address in blocks:
+        c_table.free_aligned(address)
+    c_table.free_aligned(0)
+    assert c_table.aligned_memory(2**64 - 1) == 0
+    assert c_table.aligned_memory(2**62) == 0
+
+
+@pytest.fixture(scope="module")
+def weighted() -> cyxla.Executable:
+    """(x, a) -> a times the sum of x, on 5 doubles and one."""
+    return build(lambda x, a: a * x.sum(), ((5,), "f8"), ((), "f8"))
+
+
+def test_cpp_program(cpp: ModuleType, weighted: cyxla.Executable) -> None:
+    assert cpp.execute(weighted, 0.5) == 5.0
+    assert cpp.sum_prepared(weighted, 10) == 5 * 55
+    with pytest.raises(TypeError, match=r"a cyxla\.Executable, got int"):
+        cpp.execute(3, 0.5)
+
+
+def test_cpp_program_outlives_the_executable(cpp: ModuleType) -> None:
+    held = [build(lambda x, a: a * x.sum(), ((5,), "f8"), ((), "f8"))]
+    cpp.keep(held[0])
+    drop(held)
+    assert cpp.execute_kept(2.0) == 20.0
+    cpp.forget()
+
+
+def test_cpp_errors(cpp: ModuleType, weighted: cyxla.Executable) -> None:
+    with pytest.raises(ValueError, match="takes 2 inputs and 1 outputs, not 3 and 1"):
+        cpp.execute_with_inputs(weighted, 3)
+    with pytest.raises(
+        RuntimeError, match=r"input 0 .* must have element type F64 \(12\), not F32"
+    ):
+        cpp.execute_with_inputs(weighted, 2)
+
+
+def test_cpp_element_types_are_pjrts(cpp: ModuleType) -> None:
+    numbers = cpp.element_types()
+    assert numbers == {name: ElementType[name].value for name in numbers}
+    assert len(numbers) == 13

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The names of the package: all documented ones, loaded when first used."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import pickle
+from importlib import metadata
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+import cyxla
+from child_process import run_code
+
+_TREE = ast.parse(Path(cyxla.__file__).read_text())
+
+
+def test_every_public_name_can_be_had() -> None:
+    for name in cyxla.__all__:
+        assert getattr(cyxla, name) is not None
+    assert set(cyxla.__all__) <= set(dir(cyxla))
+    assert len(set(cyxla.__all__)) == len(cyxla.__all__)
+
+
+def test_type_checkers_see_the_same_names_in_the_same_modules() -> None:
+    imported = {
+        alias.name: node.module
+        for node in ast.walk(_TREE)
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("cyxla.")
+        for alias in node.names
+    }
+    assert set(imported) == set(cyxla.__all__) - {"__version__"}
+    for name, module in imported.items():
+        assert getattr(importlib.import_module(module), name) is getattr(cyxla, name)
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="module 'cyxla' has no attribute 'nonsense'"):
+        _ = cyxla.nonsense  # type: ignore[attr-defined]
+
+
+def test_version_is_that_of_the_installation() -> None:
+    assert cyxla.__version__ == metadata.version("cyxla")
+
+
+def test_constants_are_as_documented() -> None:
+    assert cyxla.PLATFORM_PREFERENCE == ("cuda", "rocm", "tpu", "cpu")
+    assert cyxla.PLUGIN_ENVIRONMENT_VARIABLE == "CYXLA_PJRT_PLUGIN"
+    assert cyxla.PLATFORM_ENVIRONMENT_VARIABLE == "CYXLA_PLATFORM"
+    assert get_args(cyxla.OptionValue) == (bool, int, float, str, tuple[int, ...])
+
+
+def test_named_tuples_are_as_documented() -> None:
+    assert cyxla.Plugin._fields == ("platform", "path", "source", "create_options", "preload")
+    plugin = cyxla.Plugin("cpu", Path("/p.so"), "mine")
+    assert (plugin.create_options, plugin.preload) == ({}, ())
+    assert cyxla.RuntimeInfo._fields == (
+        "api_version",
+        "platform",
+        "aliased_inputs",
+        "inplace_outputs",
+        "plugin",
+        "stablehlo_version",
+        "threads",
+    )
+    assert cyxla.ErrorInfo._fields == ("count", "message")
+    assert pickle.loads(pickle.dumps(cyxla.ErrorInfo(1, "x"))) == (1, "x")
+
+
+def test_importing_the_package_imports_nothing_else() -> None:
+    printed = run_code("""
+        import sys
+        import cyxla
+        cyxla.__version__, dir(cyxla), cyxla.Error
+        print(sorted(name for name in sys.modules if name.startswith("cyxla")))
+        print([name for name in ("numpy", "jax", "jaxlib", "ml_dtypes") if name in sys.modules])
+    """)
+    assert printed == "['cyxla', 'cyxla.errors']\n[]\n"
+
+
+def test_importing_needs_no_jax_and_lowering_says_what_to_install() -> None:
+    printed = run_code("""
+        import sys
+        for name in ("jax", "jaxlib"):
+            sys.modules[name] = None
+        import cyxla
+        print(len(cyxla.available_plugins()) >= 3, cyxla.runtime_info().platform)
+        try:
+            cyxla.lower(lambda x: x, [])
+        except cyxla.LoweringError as error:
+            print("pip install" in str(error))
+    """)
+    assert printed == "True cpu\nTrue\n"

@@ -1,0 +1,276 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The runtime and its process: environment, threads, forks, exit, and what is missing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import cyxla
+from c_library import build_library
+from child_process import run_code, run_process
+from cyxla.errors import ArgumentError
+from cyxla.thread_cap import check_devices, checked_threads, threads_from_environment
+from fake_packages import install
+
+
+def test_a_preferred_platform_without_its_device(tmp_path: Path) -> None:
+    # Stands for JAX's GPU plugin on a machine without a GPU: it loads and then cannot go on.
+    library = build_library(tmp_path / "cuda.so", "const void* GetPjrtApi(void) { return 0; }")
+    install(
+        tmp_path,
+        "jax-cuda13-pjrt",
+        "9.9",
+        {"jax_plugins/xla_cuda13/xla_cuda_plugin.so": library.read_bytes()},
+    )
+    code = f"""
+        import os, sys
+        sys.path.insert(0, {str(tmp_path)!r})
+        import cyxla
+        for platform in (None, "cuda"):
+            try:
+                cyxla.initialize(platform=platform)
+            except cyxla.PluginError as error:
+                print(str(error).replace("\\n", "|"))
+        os.environ["CYXLA_PLATFORM"] = "cpu"
+        print(cyxla.runtime_info().platform)
+    """
+    by_preference, on_request, after = run_code(code).splitlines()
+    assert by_preference == on_request + (
+        "|'cuda' was chosen as the most preferred platform that has a plugin. "
+        "If this machine has no such device, set CYXLA_PLATFORM=cpu"
+    )
+    assert "xla_cuda_plugin.so" in on_request
+    assert after == "cpu"
+
+
+_COUNT_THREADS = """
+    import os, cyxla
+    info = cyxla.initialize({arguments}jax_targets=False)
+    print(len(os.listdir("/proc/self/task")), info.threads, os.environ.get("PJRT_NPROC"))
+"""
+
+
+def _threads(arguments: str, **env: str) -> tuple[int, str, str]:
+    count, threads, variable = run_code(_COUNT_THREADS.format(arguments=arguments), env).split()
+    return int(count), threads, variable
+
+
+def test_threads_cap_the_pool() -> None:
+    one, reported, variable = _threads("threads=1, ")
+    assert (reported, variable) == ("1", "None")
+    assert _threads("threads=7, ")[0] > one
+    assert _threads("", CYXLA_NUM_THREADS="1") == (one, "1", "None")
+    # The argument wins over the variable, and XLA's own variable is put back.
+    assert _threads("threads=1, ", CYXLA_NUM_THREADS="x", PJRT_NPROC="5") == (one, "1", "5")
+    uncapped, reported, variable = _threads("", PJRT_NPROC="7")
+    assert (uncapped > one, reported, variable) == (True, "None", "7")
+
+
+@pytest.mark.parametrize("value", ["0", "two", "-1", "1.5", " ", "65537", "²"])
+def test_a_number_of_threads_in_the_environment_that_is_none(
+    value: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CYXLA_NUM_THREADS", value)
+    shown = value if value.isascii() and value.isdigit() else repr(value)
+    with pytest.raises(ArgumentError) as caught:
+        threads_from_environment()
+    assert str(caught.value) == (
+        f"the environment variable CYXLA_NUM_THREADS is {shown}; it takes an int from 1 to 65536"
+    )
+
+
+def test_a_wrong_environment_can_be_put_right() -> None:
+    printed = run_code(
+        """
+        import os, cyxla
+        try:
+            cyxla.runtime_info()
+        except cyxla.ArgumentError as error:
+            print(error)
+        print(cyxla.is_initialized())
+        os.environ["CYXLA_NUM_THREADS"] = ""
+        print(cyxla.initialize(jax_targets=False).threads)
+        """,
+        env={"CYXLA_NUM_THREADS": "none"},
+    )
+    assert printed.splitlines() == [
+        "the environment variable CYXLA_NUM_THREADS is 'none'; it takes an int from 1 to 65536",
+        "False",
+        "None",
+    ]
+
+
+@pytest.mark.parametrize("threads", [0, -1, 65537, True, 1.0, "1"])
+def test_an_argument_that_is_no_number_of_threads(threads: object) -> None:
+    with pytest.raises(ArgumentError) as caught:
+        cyxla.initialize(threads=threads)  # type: ignore[arg-type]
+    assert str(caught.value) == f"threads is {threads!r}; it takes an int from 1 to 65536"
+    assert checked_threads(65536) == 65536
+
+
+def test_more_devices_than_threads() -> None:
+    check_devices({"cpu_device_count": 2}, 2)
+    check_devices({"cpu_device_count": 2}, None)
+    check_devices({}, 1)
+    with pytest.raises(ArgumentError) as caught:
+        cyxla.initialize(
+            platform="cpu", options={"cpu_device_count": 3}, threads=2, jax_targets=False
+        )
+    assert str(caught.value) == (
+        "threads=2 does nothing with the option cpu_device_count=3: the pool has a thread for each "
+        "device. Ask for at most as many devices as threads"
+    )
+
+
+def test_threads_that_initialize_at_once_get_one_runtime() -> None:
+    printed = run_code("""
+        import threading, warnings
+        warnings.simplefilter("error")
+        import cyxla
+        start = threading.Barrier(8)
+        infos = []
+        def work():
+            start.wait()
+            infos.append(cyxla.initialize(jax_targets=False))
+        workers = [threading.Thread(target=work) for _ in range(8)]
+        for worker in workers: worker.start()
+        for worker in workers: worker.join()
+        print(len(infos), all(info is infos[0] for info in infos))
+    """)
+    assert printed == "8 True\n"
+
+
+def test_other_threads_find_the_runtime_complete() -> None:
+    printed = run_code("""
+        import threading
+        import cyxla
+        from cyxla import ffi
+        worker = threading.Thread(target=cyxla.initialize)
+        worker.start()
+        while not cyxla.is_initialized():
+            worker.join(0.001)
+        print(ffi.jaxlib_targets())
+        worker.join()
+    """)
+    assert printed == "(62, None)\n"
+
+
+def test_a_forked_child_is_told_and_ends() -> None:
+    printed = run_code(
+        """
+        import os, sys
+        import cyxla
+        from cyxla import runtime
+        cyxla.initialize(jax_targets=False)
+        parent = os.getpid()
+        child = os.fork()
+        if child == 0:
+            print(cyxla.is_initialized())
+            for call in (cyxla.initialize, cyxla.runtime_info, runtime.ensure_loaded):
+                try:
+                    call()
+                except cyxla.ForkError as error:
+                    text = str(error).replace(str(os.getpid()), "CHILD")
+                    print(text.replace(str(parent), "PARENT"))
+            sys.exit(3)  # with the exit functions of the parent
+        _, status = os.waitpid(child, 0)
+        print(os.waitstatus_to_exitcode(status), cyxla.is_initialized())
+        """,
+        seconds=30,
+    )
+    message = (
+        "process CHILD was forked from process PARENT after that had initialized the runtime; its "
+        "threads do not exist here. Fork before cyxla is initialized, or start the process with "
+        "the multiprocessing method 'spawn'"
+    )
+    assert printed.splitlines() == ["False", message, message, message, "3 True"]
+
+
+def test_a_fork_before_initializing_is_no_obstacle() -> None:
+    printed = run_code(
+        """
+        import os, threading
+        import cyxla
+        from cyxla import runtime
+        # The child has the lock that another thread holds, and not the thread.
+        held, forked = threading.Event(), threading.Event()
+        def hold():
+            with runtime._lock:
+                held.set()
+                forked.wait()
+        threading.Thread(target=hold).start()
+        held.wait()
+        child = os.fork()
+        forked.set()
+        print(cyxla.initialize(jax_targets=False).platform, flush=True)
+        if child:
+            print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+        """,
+        seconds=60,
+    )
+    assert printed == "cpu\ncpu\n0\n"
+
+
+def test_the_runtime_shuts_down_before_the_interpreter() -> None:
+    # Exit functions run in reverse order: this one after cyxla's.
+    ended = run_process(
+        "-c",
+        "import atexit, numpy as np, jax, jax.numpy as jnp, cyxla\n"
+        "def late():\n"
+        "    try:\n"
+        "        executable.run([np.ones(2, np.float32)])\n"
+        "    except cyxla.ShutdownError as error:\n"
+        "        print('ShutdownError', error)\n"
+        "atexit.register(late)\n"
+        "cyxla.initialize(jax_targets=False)\n"
+        "program = cyxla.lower(jnp.sin, [jax.ShapeDtypeStruct((2,), jnp.float32)])\n"
+        "executable, _ = cyxla.compile_program(program)\n",
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.startswith("ShutdownError ")
+
+
+def test_without_the_extension_the_error_says_what_to_do() -> None:
+    printed = run_code("""
+        import sys
+        sys.modules["cyxla._runtime"] = None
+        import cyxla
+        print(len(cyxla.available_plugins()) >= 3)
+        try:
+            cyxla.initialize()
+        except cyxla.Error as error:
+            print(error)
+        print(cyxla.is_initialized(), cyxla.error_info().count)
+    """)
+    assert printed.splitlines() == [
+        "True",
+        "cyxla's extension module cannot be imported (import of cyxla._runtime halted; None in "
+        "sys.modules). Install cyxla with pip; in a source tree that is not installed only plugins "
+        "can be found",
+        "False 0",
+    ]
+
+
+def test_no_plugin_at_all(tmp_path: Path) -> None:
+    # A newcomer's first hour: lowering works, and compiling says what to install.
+    code = """
+        import sys
+        import numpy, ml_dtypes, jax, cyxla
+        from cyxla import compilation, tracing, runtime, _runtime
+        sys.path[:] = [path for path in sys.path if "site-packages" not in path]
+        print(cyxla.available_plugins())
+        program = cyxla.lower(lambda x: x * 2, [jax.ShapeDtypeStruct((2,), "float32")])
+        try:
+            cyxla.compile_program(program)
+        except cyxla.PluginError as error:
+            print(error)
+    """
+    lines = run_code(code).splitlines()
+    assert lines[:4] == [
+        "()",
+        "no PJRT plugin is installed.",
+        "Install one:  pip install lammps-jax-pjrt-cpu",
+        "or set CYXLA_PJRT_PLUGIN to the path of a plugin's shared library.",
+    ]
