@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fits a logistic regression with a JAX objective that a C++ and a Cython solver call.
+
+    python examples/demo/demo.py [--build-folder FOLDER] [--seconds SECONDS]
+
+It lowers and compiles the objective and its gradient, runs them from Python, builds the two solver
+modules with Meson, and prints where each solver ended and what a call costs beside `jax.jit`. It
+fails when a minimum is not the known one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import scipy.optimize
+from model import OPTIMUM, Array, Data, Minimum, load_data, numpy_objective, objective, start
+from progress import step
+from report import JAX_CALL, print_minima, print_setting, print_times
+
+import cyxla as cx
+
+MAX_DIFFERENCE = 1e-5
+
+
+def compile_objective(data: Data) -> tuple[cx.Program, cx.Executable, cx.CompileStatistics]:
+    """Lower and compile the objective's value and gradient for the shapes of the data."""
+    arguments = [jax.ShapeDtypeStruct(array.shape, jnp.float64) for array in (start(), *data)]
+    program = cx.lower(jax.value_and_grad(objective), arguments, name="fit")
+    executable, compiled = cx.compile_program(program)
+    return program, executable, compiled
+
+
+def build_solvers(folder: Path, show: Callable[[str], None]) -> tuple[Any, Any]:
+    """Build the two modules with Meson, from scratch, and import them."""
+    meson = [sys.executable, "-m", "mesonbuild.mesonmain"]
+    setup = [*meson, "setup", folder, Path(__file__).parent]
+    if (folder / "meson-private").is_dir():
+        setup.append("--wipe")
+    run(setup, show)
+    run([*meson, "compile", "-C", folder], show)
+    sys.path.insert(0, str(folder))
+    return importlib.import_module("solver_cpp"), importlib.import_module("solver_cython")
+
+
+def run(command: list[Any], show: Callable[[str], None]) -> None:
+    """Run a command, showing its latest line; all of its output if it fails."""
+    # Meson takes the Cython and the Ninja that it finds first: those beside this interpreter.
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
+    process = subprocess.Popen(
+        [str(word) for word in command],
+        env={**os.environ, "PATH": path},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    lines = []
+    assert process.stdout is not None
+    for line in process.stdout:
+        lines.append(line)
+        show(line.strip())
+    if process.wait() != 0:
+        raise SystemExit(f"{''.join(lines)}error: meson {command[3]} failed")
+
+
+def minimize_with_scipy(function: Callable[[Array], tuple[Any, ...]]) -> Minimum:
+    """Minimise with SciPy a function that returns a value and a gradient."""
+    tolerances = {"ftol": 1e-14, "gtol": 1e-8}
+    found = scipy.optimize.minimize(
+        function, start(), jac=True, method="L-BFGS-B", options=tolerances
+    )
+    return Minimum(float(found.fun), int(found.nfev))
+
+
+def minimize_with(solver: Any, executable: cx.Executable, data: Data) -> Minimum:
+    """Minimise with one of the native modules."""
+    return Minimum(*solver.minimize(executable, start(), *data))
+
+
+def find_minima(
+    executable: cx.Executable, data: Data, solvers: tuple[Any, Any]
+) -> dict[str, Minimum]:
+    """Minimise in four ways."""
+    solver_cpp, solver_cython = solvers
+    return {
+        "SciPy, objective in NumPy": minimize_with_scipy(lambda x: numpy_objective(x, data)),
+        "SciPy, Executable.run": minimize_with_scipy(lambda x: executable.run([x, *data])),
+        "C++ on a std::thread": minimize_with(solver_cpp, executable, data),
+        "Cython on a std::thread": minimize_with(solver_cython, executable, data),
+    }
+
+
+def measure(
+    executable: cx.Executable,
+    data: Data,
+    solvers: tuple[Any, Any],
+    seconds: float,
+    show: Callable[[str], None],
+) -> dict[str, list[float]]:
+    """Return the seconds of one call, by the way of calling; entry i of each is from round i.
+
+    The ways take turns with about as many calls each, so that all of them see the same machine. In
+    the native solvers a call is a whole minimisation, thread and copies of the data included, over
+    its evaluations.
+    """
+    jitted = jax.jit(jax.value_and_grad(objective))
+    device_data = [jnp.asarray(array) for array in data]
+    point = start()
+    bound = executable.bind([point, *data])
+
+    def call_jax() -> tuple[float, Array]:
+        value, gradient = jitted(point, *device_data)
+        return float(value), np.asarray(gradient)
+
+    def repeated(function: Callable[[], object], count: int = 100) -> Callable[[], float]:
+        def one_call() -> float:
+            begin = time.perf_counter()
+            for _ in range(count):
+                function()
+            return (time.perf_counter() - begin) / count
+
+        return one_call
+
+    def solved(solver: Any) -> Callable[[], float]:
+        def one_call() -> float:
+            begin = time.perf_counter()
+            minimum = minimize_with(solver, executable, data)
+            return (time.perf_counter() - begin) / minimum.evaluations
+
+        return one_call
+
+    ways = {
+        JAX_CALL: repeated(call_jax),
+        "Executable.run, from Python": repeated(lambda: executable.run([point, *data])),
+        "Executable.bind, from Python": repeated(bound),
+        "C++ on a std::thread": solved(solvers[0]),
+        "Cython on a std::thread": solved(solvers[1]),
+    }
+    for one_call in ways.values():
+        one_call()
+    times: dict[str, list[float]] = {way: [] for way in ways}
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        for way, one_call in ways.items():
+            times[way].append(one_call())
+        show(f"round {len(times[JAX_CALL])}")
+    return times
+
+
+def main() -> int:
+    """Run the demo; return 1 when a minimum is not the known one."""
+    parser = argparse.ArgumentParser(description="Fits a model from C++ and Cython threads.")
+    folder = Path("build", f"demo-{sys.version_info[0]}.{sys.version_info[1]}")
+    parser.add_argument("--build-folder", type=Path, default=folder, help=f"default: {folder}")
+    parser.add_argument("--seconds", type=float, default=10.0, help="time for the measurement")
+    arguments = parser.parse_args()
+
+    jax.config.update("jax_enable_x64", True)  # for jax.jit; cyxla takes the declared dtypes
+    with step("reading the table"):
+        data = load_data()
+    with step("lowering and compiling the objective"):
+        program, executable, compiled = compile_objective(data)
+    with step("building the C++ and the Cython module") as show:
+        solvers = build_solvers(arguments.build_folder.absolute(), show)
+    with step("minimising"):
+        minima = find_minima(executable, data, solvers)
+    with step("measuring calls") as show:
+        times = measure(executable, data, solvers, arguments.seconds, show)
+    print_setting(program, compiled)
+    print_minima(minima)
+    print_times(times)
+    wrong = [
+        way for way, found in minima.items() if not abs(found.value - OPTIMUM) <= MAX_DIFFERENCE
+    ]
+    for way in wrong:
+        print(f"error: {way} did not reach the minimum {OPTIMUM} within {MAX_DIFFERENCE}")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
