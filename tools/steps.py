@@ -74,12 +74,17 @@ def run(
     )
     lines = []
     assert process.stdout is not None
-    for line in process.stdout:
-        sys.stdout.write(line)
-        sys.stdout.flush()
-        lines.append(line.rstrip("\n"))
-    status = process.wait()
-    if status == 124:
+    try:
+        for line in process.stdout:
+            sys.stdout.write(line)
+            sys.stdout.flush()
+            lines.append(line.rstrip("\n"))
+        status = process.wait()
+    except BaseException:
+        # Ctrl-C reaches us alone: timeout(1) keeps its command in a process group of its own.
+        process.terminate()
+        raise
+    if status in {124, 137}:
         raise StepError(f"{words[0]} took longer than {timeout:.0f} s and was ended", lines)
     if status != 0:
         raise StepError(f"{Path(words[0]).name} exited with status {status}", lines)

@@ -120,6 +120,12 @@ def _check_leaf(value: Any, where: str) -> None:
     reason = unsupported_dtype(value.dtype)
     if reason is not None:
         raise LoweringError(f"{where}: {reason}")
+    devices = getattr(getattr(value, "sharding", None), "num_devices", 1)
+    if devices != 1:
+        raise LoweringError(
+            f"{where}: it is sharded over {devices} devices, and a program runs on one; give its"
+            " shape and dtype without a sharding"
+        )
     for dimension in value.shape:
         if jax.export.is_symbolic_dim(dimension):
             raise LoweringError(

@@ -144,9 +144,7 @@ def _clone(module: ir.Module) -> ir.Module:
 
 def _serialize(module: ir.Module, version: str) -> bytes:
     # Without allow_other_dialects, operations that JAX keeps in CHLO (erf, top_k) fail.
-    artifact = stablehlo.serialize_portable_artifact(
-        module, version, allow_other_dialects=True
-    )
+    artifact = stablehlo.serialize_portable_artifact(module, version, allow_other_dialects=True)
     return bytes(artifact)
 
 

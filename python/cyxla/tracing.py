@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
@@ -24,6 +25,7 @@ from cyxla.program import Program, ProgramArray
 
 __all__ = ["refuse_host_callbacks", "trace_program"]
 
+_PYTHON_TARGET: Final = re.compile(r"xla_.*python_(cpu|gpu)_callback")
 _REF_ADVICE: Final = "pass the value of the jax.Ref as an argument and return the new one"
 _EFFECT_ADVICE: Final = {
     "ReadEffect": _REF_ADVICE,
@@ -46,6 +48,7 @@ def trace_program(
         _refuse_output_dtypes(output_names, traced.out_info)
         lowered = traced.lower(lowering_platforms=(platform,))
         artifact = stablehlo.portable_artifact(lowered.compiler_ir("stablehlo"), name)
+        refuse_host_callbacks(traced.jaxpr, artifact.custom_call_targets)
         return Program(
             name=name,
             platform=platform,
@@ -70,13 +73,18 @@ def _named(names: Sequence[str], types: Sequence[ArrayType], side: str) -> tuple
     return tuple(map(ProgramArray.of, names, types))
 
 
-def refuse_host_callbacks(jaxpr: Any) -> None:
-    """Raise LoweringError when the function calls back into Python, naming each place."""
+def refuse_host_callbacks(jaxpr: Any, targets: Sequence[str] = ()) -> None:
+    """Raise LoweringError when the function calls back into Python, naming each place.
+
+    Before lowering, the primitives tell, and where they stand. Afterwards the custom-call targets
+    tell too, should a primitive of another name have lowered to a call of Python.
+    """
     calls = [
         f"{equation.primitive.name} at {source_info_util.summarize(equation.source_info)}"
         for equation in _equations(jaxpr)
         if "callback" in equation.primitive.name or equation.primitive.name == "debug_print"
     ]
+    calls += [f"custom call {target}" for target in targets if _PYTHON_TARGET.fullmatch(target)]
     if calls:
         raise LoweringError(
             f"it calls back into Python, which native callers do not hold: {'; '.join(calls)};"
