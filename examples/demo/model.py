@@ -11,6 +11,8 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.datasets import load_breast_cancer
 
+import cyxla
+
 Array = npt.NDArray[np.float64]
 
 # The minimum of the objective.
@@ -40,9 +42,7 @@ def load_data() -> Data:
 
 def aligned_copy(array: Array) -> Array:
     """Copy an array to a 64-byte-aligned address, where programs read it in place."""
-    memory = np.empty(array.nbytes + 64, np.uint8)
-    start = -memory.ctypes.data % 64
-    copy = memory[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    copy = cyxla.aligned_empty(array.shape, array.dtype)
     copy[...] = array
     return copy
 

@@ -2,7 +2,6 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <cyxla/cyxla_import.h>
-#include <pjrt_c_api.h>
 
 static const cyxla_api* api;
 
@@ -10,7 +9,7 @@ static const cyxla_api* api;
 static int advance(const cyxla_program_spec* spec, double* state, size_t num_states, double step,
                    long num_steps) {
   double rate[2];
-  const cyxla_input inputs[1] = {{state, PJRT_Buffer_Type_F64, num_states}};
+  const cyxla_input inputs[1] = {{state, CYXLA_F64, num_states}};
   void* const outputs[1] = {rate};
   for (long i = 0; i < num_steps; ++i) {
     if (api->execute(spec, inputs, outputs, 1) != 0) {

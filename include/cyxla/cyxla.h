@@ -27,11 +27,30 @@ extern "C" {
  * GIL. */
 #define CYXLA_NEEDS_PYTHON 1u
 
+/* Element types: the values of PJRT_Buffer_Type in the PJRT header. PRED is bool, one byte. */
+enum {
+  CYXLA_PRED = 1,
+  CYXLA_S8 = 2,
+  CYXLA_S16 = 3,
+  CYXLA_S32 = 4,
+  CYXLA_S64 = 5,
+  CYXLA_U8 = 6,
+  CYXLA_U16 = 7,
+  CYXLA_U32 = 8,
+  CYXLA_U64 = 9,
+  CYXLA_F16 = 10,
+  CYXLA_F32 = 11,
+  CYXLA_F64 = 12,
+  CYXLA_BF16 = 13,
+  CYXLA_C64 = 14,
+  CYXLA_C128 = 15
+};
+
 /* One input of an execution: dense, row-major, native byte order. `data` may be NULL when the input
  * has no elements. The memory is read during the call only and is never written. */
 typedef struct cyxla_input {
   const void* data;
-  int32_t element_type; /* a PJRT_Buffer_Type value, as program_spec.input_types gives it */
+  int32_t element_type; /* CYXLA_F64 and so on, as program_spec.input_types gives it */
   size_t num_elements;  /* number of elements, not of bytes; 1 for a scalar */
 } cyxla_input;
 

@@ -39,19 +39,19 @@ struct ElementType;
   struct ElementType<type> {                      \
     static constexpr std::int32_t value = number; \
   }
-CYXLA_HPP_ELEMENT_TYPE(bool, 1);
-CYXLA_HPP_ELEMENT_TYPE(std::int8_t, 2);
-CYXLA_HPP_ELEMENT_TYPE(std::int16_t, 3);
-CYXLA_HPP_ELEMENT_TYPE(std::int32_t, 4);
-CYXLA_HPP_ELEMENT_TYPE(std::int64_t, 5);
-CYXLA_HPP_ELEMENT_TYPE(std::uint8_t, 6);
-CYXLA_HPP_ELEMENT_TYPE(std::uint16_t, 7);
-CYXLA_HPP_ELEMENT_TYPE(std::uint32_t, 8);
-CYXLA_HPP_ELEMENT_TYPE(std::uint64_t, 9);
-CYXLA_HPP_ELEMENT_TYPE(float, 11);
-CYXLA_HPP_ELEMENT_TYPE(double, 12);
-CYXLA_HPP_ELEMENT_TYPE(std::complex<float>, 14);
-CYXLA_HPP_ELEMENT_TYPE(std::complex<double>, 15);
+CYXLA_HPP_ELEMENT_TYPE(bool, CYXLA_PRED);
+CYXLA_HPP_ELEMENT_TYPE(std::int8_t, CYXLA_S8);
+CYXLA_HPP_ELEMENT_TYPE(std::int16_t, CYXLA_S16);
+CYXLA_HPP_ELEMENT_TYPE(std::int32_t, CYXLA_S32);
+CYXLA_HPP_ELEMENT_TYPE(std::int64_t, CYXLA_S64);
+CYXLA_HPP_ELEMENT_TYPE(std::uint8_t, CYXLA_U8);
+CYXLA_HPP_ELEMENT_TYPE(std::uint16_t, CYXLA_U16);
+CYXLA_HPP_ELEMENT_TYPE(std::uint32_t, CYXLA_U32);
+CYXLA_HPP_ELEMENT_TYPE(std::uint64_t, CYXLA_U64);
+CYXLA_HPP_ELEMENT_TYPE(float, CYXLA_F32);
+CYXLA_HPP_ELEMENT_TYPE(double, CYXLA_F64);
+CYXLA_HPP_ELEMENT_TYPE(std::complex<float>, CYXLA_C64);
+CYXLA_HPP_ELEMENT_TYPE(std::complex<double>, CYXLA_C128);
 #undef CYXLA_HPP_ELEMENT_TYPE
 
 // An input that reads `values`, dense and row-major. Borrows the memory.

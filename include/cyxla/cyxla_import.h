@@ -16,7 +16,14 @@
 /* The function table, valid for the life of the process. Needs the GIL. NULL with ImportError set
  * when cyxla is not installed or was built with another ABI version than this module. */
 static inline const cyxla_api* cyxla_import(void) {
-  const cyxla_api* api = (const cyxla_api*)PyCapsule_Import(CYXLA_CAPSULE_NAME, 0);
+  const cyxla_api* api;
+  PyObject* module =
+      PyImport_ImportModule("cyxla._runtime"); /* `import cyxla` alone does not load it */
+  if (module == NULL) {
+    return NULL;
+  }
+  Py_DECREF(module); /* sys.modules keeps it */
+  api = (const cyxla_api*)PyCapsule_Import(CYXLA_CAPSULE_NAME, 0);
   if (api == NULL) {
     if (PyErr_ExceptionMatches(PyExc_AttributeError)) {
       PyErr_SetString(PyExc_ImportError,

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     )
     from cyxla.ffi import register_ffi_target
     from cyxla.lowering import lower
+    from cyxla.memory import aligned_empty
     from cyxla.plugins import (
         PLATFORM_ENVIRONMENT_VARIABLE,
         PLATFORM_PREFERENCE,
@@ -85,6 +86,7 @@ __all__ = [
     "ShutdownError",
     "UnsupportedError",
     "__version__",
+    "aligned_empty",
     "available_plugins",
     "check_abi",
     "compile_program",
@@ -118,6 +120,7 @@ _MODULES = {
     ),
     "ffi": ("register_ffi_target",),
     "lowering": ("lower",),
+    "memory": ("aligned_empty",),
     "plugins": (
         "PLATFORM_ENVIRONMENT_VARIABLE",
         "PLATFORM_PREFERENCE",

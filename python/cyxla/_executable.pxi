@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Executable and BoundCall: from NumPy arrays to the core's inputs and outputs and back.
+cimport cython
 cimport numpy as cnp
 from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_New, PyTuple_SET_ITEM
 
@@ -79,7 +80,8 @@ cdef class _Arrays:
         if len(result) != expected:
             wanted = ", ".join(f"{self.where(i)}: {type_}" for i, type_ in enumerate(self.types))
             raise errors.ArgumentError(
-                f"expected {expected} {self.noun}s, got {len(result)}; wanted are ({wanted})"
+                f"expected {expected} {self.noun}{'s' if expected != 1 else ''}, got {len(result)};"
+                f" the program's are ({wanted})"
             )
         return result
 
@@ -87,10 +89,10 @@ cdef class _Arrays:
         """Raises unless a call can use the array's own memory."""
         if not self.fits(i, array):
             value = <object>array
-            given = (
-                f"{value.dtype.name}{list(value.shape)}" + ("" if value.flags.c_contiguous else " that is not C-contiguous")
-                if isinstance(value, cnp.ndarray) else type(value).__name__
-            )
+            given = type(value).__name__
+            if isinstance(value, cnp.ndarray):
+                contiguity = "" if value.flags.c_contiguous else " that is not C-contiguous"
+                given = dtypes.describe(value.dtype, value.shape) + contiguity
             raise errors.ArgumentError(
                 f"{self.where(i)}: expected a C-contiguous array {self.types[i]}, got {given}; it is used in"
                 " place, so nothing is converted"
@@ -124,6 +126,11 @@ cdef class _Arguments:
     cdef vector[void*] outputs
 
 
+# Proof that this module makes an Executable or a BoundCall: one made by other means would have no program.
+cdef object _maker = object()
+
+
+@cython.final
 cdef class Executable:
     """A compiled program. Made by `compile_program`; any number of threads may run it at once.
 
@@ -135,8 +142,9 @@ cdef class Executable:
     cdef readonly str name
     cdef object __weakref__
 
-    def __init__(self):
-        raise TypeError("an Executable is made by cyxla.compile_program()")
+    def __cinit__(self, maker=None):
+        if maker is not _maker:
+            raise TypeError("an Executable is made by cyxla.compile_program()")
 
     def __dealloc__(self):
         cdef const ProgramSpec* spec = self.spec
@@ -227,7 +235,7 @@ cdef class Executable:
             ArgumentError: an array that would have to be converted.
         """
         cdef Py_ssize_t i
-        cdef BoundCall bound = BoundCall.__new__(BoundCall)
+        cdef BoundCall bound = BoundCall.__new__(BoundCall, _maker)
         cdef _Arguments arguments = _Arguments()
         bound.inputs = self.inputs.as_tuple(inputs)
         bound.outputs = self.make_outputs() if outputs is None else self.check_outputs(outputs)
@@ -310,7 +318,7 @@ cdef int raise_error() except -1:
 
 cdef object make_executable(const ProgramSpec* spec, str name, tuple inputs, tuple outputs, object input_names):
     """Takes over the one reference to a compiled program."""
-    cdef Executable executable = Executable.__new__(Executable)
+    cdef Executable executable = Executable.__new__(Executable, _maker)
     executable.spec = spec
     executable.name = name
     executable.inputs = _Arrays(inputs, input_names, "argument")
@@ -318,6 +326,7 @@ cdef object make_executable(const ProgramSpec* spec, str name, tuple inputs, tup
     return executable
 
 
+@cython.final
 cdef class BoundCall:
     """A program bound to arrays: calling it executes once and returns the outputs, the same arrays each time.
 
@@ -328,8 +337,9 @@ cdef class BoundCall:
     cdef readonly tuple inputs
     cdef readonly tuple outputs
 
-    def __init__(self):
-        raise TypeError("a BoundCall is made by cyxla.Executable.bind()")
+    def __cinit__(self, maker=None):
+        if maker is not _maker:
+            raise TypeError("a BoundCall is made by cyxla.Executable.bind()")
 
     def __dealloc__(self):
         cdef Call* prepared = self.prepared

@@ -123,6 +123,7 @@ def _compile(
                 [array.array_type for array in program.inputs],
                 [array.array_type for array in program.outputs],
                 program.needs_python,
+                [array.name for array in program.inputs],
             )
         except CompileError as error:
             first_error = first_error or error
@@ -206,7 +207,7 @@ def _explain(program: Program, info: runtime.RuntimeInfo, error: CompileError) -
         lines.extend(f"  {describe_target(target)}" for target in program.custom_call_targets)
         count, fault = ffi.jaxlib_targets()
         if fault is not None:
-            lines.append(f"Of jaxlib's handlers {count} are registered: {fault}.")
+            lines.append(f"Of jaxlib's handlers {count} were given to the plugin: {fault}.")
         elif count:
             lines.append(
                 f"The plugin was given jaxlib's {count} handlers, but it drops those of a newer XLA"

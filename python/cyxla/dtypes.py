@@ -25,7 +25,15 @@ import numpy.typing as npt
 
 from cyxla.errors import ArgumentError
 
-__all__ = ["AnyArray", "ArrayType", "ElementType", "convert", "dtype_of", "element_type_of"]
+__all__ = [
+    "AnyArray",
+    "ArrayType",
+    "ElementType",
+    "convert",
+    "describe",
+    "dtype_of",
+    "element_type_of",
+]
 
 AnyArray: TypeAlias = npt.NDArray[Any]
 AnyDtype: TypeAlias = np.dtype[Any]
@@ -162,7 +170,7 @@ class ArrayType(NamedTuple):
         return self.size * self.dtype.itemsize
 
     def __str__(self) -> str:
-        return _describe(self.dtype, self.shape)
+        return describe(self.dtype, self.shape)
 
 
 def convert(value: object, array_type: ArrayType, where: str) -> AnyArray:
@@ -298,10 +306,11 @@ def _no_numbers(value: object) -> str:
 
 
 def _error(where: str, expected: ArrayType, source: AnyArray, reason: str) -> ArgumentError:
-    given = _describe(source.dtype, source.shape)
+    given = describe(source.dtype, source.shape)
     return ArgumentError(f"{where}: expected {expected}, got {given}: {reason}")
 
 
-def _describe(dtype: AnyDtype, shape: tuple[int, ...]) -> str:
+def describe(dtype: AnyDtype, shape: tuple[int, ...]) -> str:
+    """The form in which messages name an array: "float32 of shape (3,)"."""
     order = "" if dtype.isnative else f" ({dtype.str})"
     return f"{dtype.name}{order} of shape {shape}"

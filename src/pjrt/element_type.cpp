@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pjrt/element_type.h"
 
-#include <cyxla/cyxla.hpp>
+#include <cyxla/cyxla.h>
 
 #include <array>
-#include <complex>
 
 #include "pjrt/pjrt_header.h"
 
@@ -55,24 +54,25 @@ constexpr auto kElementTypes = [] {
 
 #undef CYXLA_TYPE_INFO
 
-// The numbers that the public header gives to C++ types are PJRT's.
-template <typename T>
-constexpr bool is_pjrt_type(PJRT_Buffer_Type type) {
-  return cyxla::ElementType<T>::value == type;
-}
-static_assert(is_pjrt_type<bool>(PJRT_Buffer_Type_PRED));
-static_assert(is_pjrt_type<std::int8_t>(PJRT_Buffer_Type_S8));
-static_assert(is_pjrt_type<std::int16_t>(PJRT_Buffer_Type_S16));
-static_assert(is_pjrt_type<std::int32_t>(PJRT_Buffer_Type_S32));
-static_assert(is_pjrt_type<std::int64_t>(PJRT_Buffer_Type_S64));
-static_assert(is_pjrt_type<std::uint8_t>(PJRT_Buffer_Type_U8));
-static_assert(is_pjrt_type<std::uint16_t>(PJRT_Buffer_Type_U16));
-static_assert(is_pjrt_type<std::uint32_t>(PJRT_Buffer_Type_U32));
-static_assert(is_pjrt_type<std::uint64_t>(PJRT_Buffer_Type_U64));
-static_assert(is_pjrt_type<float>(PJRT_Buffer_Type_F32));
-static_assert(is_pjrt_type<double>(PJRT_Buffer_Type_F64));
-static_assert(is_pjrt_type<std::complex<float>>(PJRT_Buffer_Type_C64));
-static_assert(is_pjrt_type<std::complex<double>>(PJRT_Buffer_Type_C128));
+// The public header's numbers are PJRT's.
+#define CYXLA_SAME_NUMBER(name) \
+  static_assert(static_cast<int>(CYXLA_##name) == static_cast<int>(PJRT_Buffer_Type_##name))
+CYXLA_SAME_NUMBER(PRED);
+CYXLA_SAME_NUMBER(S8);
+CYXLA_SAME_NUMBER(S16);
+CYXLA_SAME_NUMBER(S32);
+CYXLA_SAME_NUMBER(S64);
+CYXLA_SAME_NUMBER(U8);
+CYXLA_SAME_NUMBER(U16);
+CYXLA_SAME_NUMBER(U32);
+CYXLA_SAME_NUMBER(U64);
+CYXLA_SAME_NUMBER(F16);
+CYXLA_SAME_NUMBER(F32);
+CYXLA_SAME_NUMBER(F64);
+CYXLA_SAME_NUMBER(BF16);
+CYXLA_SAME_NUMBER(C64);
+CYXLA_SAME_NUMBER(C128);
+#undef CYXLA_SAME_NUMBER
 
 const TypeInfo* find(std::int32_t element_type) noexcept {
   const auto index = static_cast<std::size_t>(element_type);

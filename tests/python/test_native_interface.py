@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import copy
 import ctypes
 import gc
+import pickle
 import weakref
 from collections.abc import Iterator
 from pathlib import Path
@@ -245,3 +247,19 @@ def test_cpp_element_types_are_pjrts(cpp: ModuleType) -> None:
     numbers = cpp.element_types()
     assert numbers == {name: ElementType[name].value for name in numbers}
     assert len(numbers) == 13
+
+
+def test_there_is_no_executable_without_a_program() -> None:
+    executable = build(lambda x: x + 1, ((2,), "f4"))
+    for class_, maker in (
+        (cyxla.Executable, "compile_program"),
+        (cyxla.BoundCall, r"Executable\.bind"),
+    ):
+        for make in (class_, lambda c=class_: c.__new__(c)):
+            with pytest.raises(TypeError, match=rf"is made by cyxla\.{maker}\(\)"):
+                make()
+        with pytest.raises(TypeError, match="not an acceptable base type"):
+            type("Derived", (class_,), {"__init__": lambda self: None})
+    for reuse in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(TypeError):
+            reuse(executable)

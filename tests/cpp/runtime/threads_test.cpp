@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "support/child_process.h"
 #include "support/runtime_test.h"
 
 namespace cyxla::runtime {
@@ -343,24 +344,30 @@ TEST_F(ThreadsTest, AProgramIsDroppedFromWithinItsOwnCall) {
 }
 
 // A callback that drops a program while another thread shuts the runtime down: neither may wait for
-// the other.
+// the other. In a process of its own, which is ended if they do.
 TEST_F(ThreadsTest, AProgramIsDroppedFromWithinACallDuringShutdown) {
-  const ProgramReference program = compile("");
-  ProgramReference other = compile("");
-  fake.on_execute(
-      [](void* held) {
-        std::this_thread::sleep_for(std::chrono::milliseconds(50));  // shutdown waits by now
-        static_cast<ProgramReference*>(held)->reset();
-      },
-      &other);
-  fake.set(FAKE_PLUGIN_HOLD, 1);
-  std::thread inside([&] { EXPECT_EQ(run(program), 0) << last_message(); });
-  wait_until_running(1);
-  std::thread closing([] { Runtime::shut_down(); });
-  fake.set(FAKE_PLUGIN_HOLD, 0);
-  inside.join();
-  closing.join();
-  EXPECT_EQ(fake.live(), 0) << fake.live_by_kind();
+  EXPECT_EQ(test::in_child([&]() -> std::string {
+              const ProgramReference program = compile("");
+              ProgramReference other = compile("");
+              fake.on_execute(
+                  [](void* held) {
+                    std::this_thread::sleep_for(std::chrono::milliseconds(50));  // shutdown waits
+                    static_cast<ProgramReference*>(held)->reset();
+                  },
+                  &other);
+              fake.set(FAKE_PLUGIN_HOLD, 1);
+              int result = -1;
+              std::thread inside([&] { result = run(program); });
+              wait_until_running(1);
+              std::thread closing([] { Runtime::shut_down(); });
+              fake.set(FAKE_PLUGIN_HOLD, 0);
+              inside.join();
+              closing.join();
+              return result == 0 && fake.live() == 0 && fake.violations() == 0
+                         ? "done"
+                         : fake.live_by_kind() + fake.recorded(FAKE_PLUGIN_VIOLATION);
+            }),
+            "done");
 }
 
 // The destructors of a thread's own objects may execute after cyxla's own were run.

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arrays at addresses that programs read in place."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from cyxla.dtypes import AnyArray
+
+__all__ = ["aligned_empty"]
+
+# CYXLA_ALIGNMENT of cyxla.h, in bytes.
+_ALIGNMENT: Final = 64
+
+
+def aligned_empty(
+    shape: int | tuple[int, ...], dtype: npt.DTypeLike = np.float64
+) -> npt.NDArray[Any]:
+    """A new C-contiguous array at a 64-byte-aligned address, its values not set.
+
+    NumPy's own arrays are seldom aligned so, and `Executable.run` and `bind` copy an input that is
+    not; one that is they read in place. Worth it for large inputs that are used many times.
+
+    Args:
+        shape: the dimensions.
+        dtype: any dtype that holds no Python objects.
+    """
+    dtype = np.dtype(dtype)
+    size_bytes = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+    memory = np.empty(size_bytes + _ALIGNMENT, np.uint8)
+    offset = -memory.ctypes.data % _ALIGNMENT
+    array: AnyArray = memory[offset : offset + size_bytes].view(dtype)
+    return array.reshape(shape)
