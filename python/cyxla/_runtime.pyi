@@ -54,9 +54,9 @@ def load_runtime(
 ) -> LoadedPlugin: ...
 def loaded_runtime() -> LoadedPlugin | None: ...
 def shutdown() -> None: ...
-def compile(
+def compile_code(
     code: bytes,
-    format: str,
+    code_format: str,
     overrides: Mapping[str, bool | int | float | str],
     name: str,
     inputs: Sequence[ArrayType],

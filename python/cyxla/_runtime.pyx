@@ -199,7 +199,9 @@ cdef vector[CoreArrayType] core_types(types) except *:
     return result
 
 
-def compile(bytes code, str format, overrides, str name, inputs, outputs, bint needs_python, input_names=None):
+def compile_code(
+    bytes code, str code_format, overrides, str name, inputs, outputs, bint needs_python, input_names=None
+):
     """Compile a program with the loaded plugin.
 
     Returns the Executable and a dict of statistics, None where the plugin does not tell.
@@ -210,7 +212,7 @@ def compile(bytes code, str format, overrides, str name, inputs, outputs, bint n
     cdef Signature signature
     cdef CoreStatistics statistics
     cdef string core_code = code
-    cdef string core_format = format.encode()
+    cdef string core_format = code_format.encode()
     inputs, outputs = tuple(inputs), tuple(outputs)
     signature.name = name.encode()
     signature.inputs = core_types(inputs)

@@ -115,7 +115,7 @@ def _compile(
     first_error: CompileError | None = None
     for code in _readable_forms(program, info.stablehlo_version):
         try:
-            executable, measured = _runtime.compile(
+            executable, measured = _runtime.compile_code(
                 code,
                 "mlir",
                 overrides,

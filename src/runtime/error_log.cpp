@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/error_log.h"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <array>
 #include <cstdarg>
@@ -39,6 +41,11 @@ ProcessLog& process_log() noexcept {
   static auto* log = new (storage) ProcessLog;
   return *log;
 }
+
+// No thread records an error while the process forks: the child would find the lock taken for ever.
+[[maybe_unused]] const int kForkHandlers =
+    pthread_atfork([] { process_log().mutex.lock(); }, [] { process_log().mutex.unlock(); },
+                   [] { process_log().mutex.unlock(); });
 
 thread_local Message thread_message;
 thread_local ErrorCode thread_code = ErrorCode::kInternal;

@@ -103,7 +103,9 @@ def test_the_flag_of_programs_that_need_python(c_table: ModuleType) -> None:
     program = cyxla.lower(lambda x: x + 1, [jax.ShapeDtypeStruct((2,), "f4")])
     types = [array.array_type for array in program.inputs]
     cyxla.initialize()
-    executable, _ = _runtime.compile(program.text.encode(), "mlir", {}, "f", types, types, True)
+    executable, _ = _runtime.compile_code(
+        program.text.encode(), "mlir", {}, "f", types, types, True
+    )
     assert c_table.describe(c_table.program_spec(executable))["flags"] == 1
 
 

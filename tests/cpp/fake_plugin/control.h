@@ -44,8 +44,8 @@ enum fake_plugin_setting {
   FAKE_PLUGIN_DELAY_MS,     /* [0] time that each execution and copy takes at least */
   FAKE_PLUGIN_HOLD,         /* 1: executions wait until it is 0 again */
   FAKE_PLUGIN_DESTROY_DELAY_MS,    /* [0] time that destroying a buffer takes at least */
-  FAKE_PLUGIN_NULL_EXECUTE_EVENTS, /* 1: Execute leaves device_complete_events null (a program without
-                                      outputs has then ended when Execute returns) */
+  FAKE_PLUGIN_NULL_EXECUTE_EVENTS, /* 1: Execute leaves device_complete_events null (a program
+                                      without outputs has then ended when Execute returns) */
   FAKE_PLUGIN_NULL_COPY_EVENTS,    /* 1: copies are done at once and give no event */
   FAKE_PLUGIN_CONTRADICTION, /* 1: one output type too few, 2: dimensions of one output too few */
   FAKE_PLUGIN_CODE_BYTES,    /* [0] generated code size that GetCompiledMemoryStats reports */
