@@ -101,15 +101,16 @@ cdef class _Arrays:
             raise errors.ArgumentError(f"{self.where(i)}: the array is read-only")
         return 0
 
-    cdef int check_disjoint(self, tuple arrays) except -1:
+    cdef int check_disjoint(self, tuple arrays, const size_t* sizes_bytes) except -1:
         """Raises when two outputs share memory."""
         cdef Py_ssize_t i, j
+        cdef PyObject* a
+        cdef PyObject* b
         for i in range(len(arrays)):
+            a = PyTuple_GET_ITEM_ptr(arrays, i)
             for j in range(i):
-                a, b = arrays[i], arrays[j]
-                if a is None or b is None or not a.size or not b.size:
-                    continue
-                if overlap(<PyObject*>a, a.nbytes, <PyObject*>b, b.nbytes):
+                b = PyTuple_GET_ITEM_ptr(arrays, j)
+                if a != <PyObject*>None and b != <PyObject*>None and overlap(a, sizes_bytes[i], b, sizes_bytes[j]):
                     raise errors.ArgumentError(f"{self.where(j)} and {self.where(i)} share memory")
         return 0
 
@@ -117,7 +118,7 @@ cdef class _Arrays:
 cdef bint overlap(PyObject* a, size_t a_bytes, PyObject* b, size_t b_bytes) noexcept:
     cdef char* a_data = <char*>PyArray_DATA(<PyArrayObject*>a)
     cdef char* b_data = <char*>PyArray_DATA(<PyArrayObject*>b)
-    return a_data < b_data + b_bytes and b_data < a_data + a_bytes
+    return a_bytes > 0 and b_bytes > 0 and a_data < b_data + b_bytes and b_data < a_data + a_bytes
 
 
 cdef class _Arguments:
@@ -297,7 +298,7 @@ cdef class Executable:
         for i in range(len(results)):
             if results[i] is not None:
                 self.outputs.check_exact(i, PyTuple_GET_ITEM_ptr(results, i), True)
-        self.outputs.check_disjoint(results)
+        self.outputs.check_disjoint(results, self.spec.output_bytes)
         return results
 
 

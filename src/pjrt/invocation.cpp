@@ -11,13 +11,12 @@
 namespace cyxla::pjrt {
 
 Invocation::Invocation(const Api& api, const LoadedExecutable& executable,
-                       std::size_t num_arguments, std::size_t num_outputs)
+                       std::size_t num_arguments, std::size_t num_outputs, bool forbid_donation)
     : api_(&api),
       executable_(executable.get()),
       arguments_(num_arguments),
       outputs_(num_outputs),
-      non_donatable_(num_arguments) {
-  // Every input belongs to somebody else, so none may be donated, whatever the program says.
+      non_donatable_(forbid_donation ? num_arguments : 0) {
   std::iota(non_donatable_.begin(), non_donatable_.end(), std::int64_t{0});
 }
 

@@ -14,9 +14,10 @@ namespace cyxla::pjrt {
 // executions. Borrows the executable and the argument buffers. One thread at a time.
 class Invocation {
  public:
-  // Throws std::bad_alloc.
+  // Every input belongs to somebody else, so each execution forbids to donate any, unless the
+  // program is known not to: the plugin looks every forbidden index up. Throws std::bad_alloc.
   Invocation(const Api& api, const LoadedExecutable& executable, std::size_t num_arguments,
-             std::size_t num_outputs);
+             std::size_t num_outputs, bool forbid_donation = true);
   Invocation(const Invocation&) = delete;
   Invocation& operator=(const Invocation&) = delete;
   ~Invocation() { release_outputs(); }

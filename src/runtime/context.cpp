@@ -8,7 +8,7 @@ namespace {
 
 // Up to this size a copy costs less than making a view (about 1.5 us), so an array is copied until
 // its address comes a second time.
-constexpr std::size_t kViewAtOnceBytes = 16 * 1024;
+constexpr std::size_t kViewAtOnceBytes = 48 * 1024;
 
 pjrt::Shape shape_of(const ArrayType& type) { return {type.element_type, type.dimensions}; }
 
@@ -20,7 +20,8 @@ Context::Context(const pjrt::Client& client, Capabilities capabilities, const Si
       capabilities_(capabilities),
       inputs_(signature.inputs.size()),
       outputs_(signature.outputs.size()),
-      invocation_(client.api(), executable, signature.inputs.size(), signature.outputs.size()) {
+      invocation_(client.api(), executable, signature.inputs.size(), signature.outputs.size(),
+                  signature.marks_donation) {
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
     inputs_[i].shape = shape_of(signature.inputs[i]);
     inputs_[i].size_bytes = signature.inputs[i].size_bytes();

@@ -59,6 +59,12 @@ pjrt::Client make_client(const pjrt::Api& api, pjrt::NamedValues options,
   }
 }
 
+// By the names of the attributes, which stand in a module's text and in its bytecode alike.
+bool marks_donation(std::string_view code) noexcept {
+  return code.find("tf.aliasing_output") != std::string_view::npos ||
+         code.find("jax.buffer_donor") != std::string_view::npos;
+}
+
 void wait_until_idle(Program& program) noexcept {
   // Callers pay nothing for being waited for, so the one who waits polls.
   while (program.in_use()) {
@@ -121,6 +127,7 @@ Program* Runtime::compile(std::string_view code, std::string_view format,
   const std::shared_lock lock(lifetime_);
   check_open("compile");
   destroy_idle_programs();
+  signature.marks_donation = marks_donation(code);
   const auto start = std::chrono::steady_clock::now();
   pjrt::LoadedExecutable executable =
       client_->compile(code, format, pjrt::serialize_compile_options(overrides));

@@ -25,6 +25,7 @@ struct Signature {
   std::vector<ArrayType> inputs;
   std::vector<ArrayType> outputs;
   bool needs_python = false;
+  bool marks_donation = false;  // the compiled code allows an input to be donated
 };
 
 }  // namespace cyxla::runtime

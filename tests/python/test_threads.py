@@ -259,6 +259,49 @@ c_table.release(spec)
     )
 
 
+def test_a_forked_child_fails_at_once_whatever_threads_were_doing(modules: Path) -> None:
+    # In the child nobody would give back what a thread of the parent held.
+    run_with_modules(
+        modules,
+        _PRELUDE
+        + """
+import os, signal, warnings
+warnings.simplefilter("ignore")
+programs = lines(64)
+executable = programs[0][0]
+x = np.ones(64, "f4")
+right, wrong = [(x.ctypes.data, 11, 64)], [(x.ctypes.data, 11, 63)]
+stop = False
+def fail():
+    while not stop:
+        c_table.execute(executable, wrong, [0], True, repeat=10_000)
+def work():
+    while not stop:
+        c_table.execute(executable, right, [0], True, repeat=1_000)
+threads = [threading.Thread(target=target) for target in (fail, fail, work, work)]
+for thread in threads: thread.start()
+for _ in range(60):
+    child = os.fork()
+    if child == 0:
+        failures, message = c_table.execute(executable, right, [0], True)
+        os._exit(0 if failures == 1 and "forked" in message else 3)
+    deadline = time.monotonic() + 20
+    ended, status = 0, 0
+    while not ended and time.monotonic() < deadline:
+        ended, status = os.waitpid(child, os.WNOHANG)
+        time.sleep(0.001)
+    if not ended:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+    if not ended or status != 0:
+        break
+stop = True
+for thread in threads: thread.join()
+assert ended and status == 0, "the child hung" if not ended else status
+""",
+    )
+
+
 @pytest.mark.parametrize("plugin", PLUGINS)
 @pytest.mark.parametrize("kind", ["native", "Python"])
 def test_the_process_ends_while_threads_execute(modules: Path, kind: str, plugin: str) -> None:

@@ -7,6 +7,15 @@
 #include <limits>
 #include <new>
 
+// A sanitizer ends the process for a size that no allocator can give, unless it is told that null
+// is an answer.
+extern "C" __attribute__((visibility("default"))) const char* __asan_default_options() {
+  return "allocator_may_return_null=1";
+}
+extern "C" __attribute__((visibility("default"))) const char* __tsan_default_options() {
+  return "allocator_may_return_null=1";
+}
+
 namespace cyxla {
 namespace {
 

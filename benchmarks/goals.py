@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the project promises about speed: limits of paired ratios of two rivals in one run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from measure import Measurement, measured, paired_ratios
+
+
+class Goal(NamedTuple):
+    """`rival` takes at most `limit` times as long as `reference` on each of the tasks."""
+
+    rival: str
+    reference: str
+    tasks: tuple[str, ...]
+    limit: float
+
+
+class Outcome(NamedTuple):
+    """A goal on one task: quartiles of the ratios, and whether the median keeps the limit."""
+
+    goal: Goal
+    task: str
+    ratios: tuple[float, float, float]
+    is_met: bool
+
+
+_FOUR = ("rosenbrock-2", "rosenbrock-100", "hs71", "robertson")
+_SMALL = (*_FOUR, "mlp", "tanh-64", "sin-3")
+
+# The bare loops must be no straw men: within 1.3 of what a careful author reached relative to
+# jax.jit on another day (microseconds: jax.jit, copies, views kept).
+_EARLIER = {
+    "rosenbrock-2": (13.5, 19.0, 3.8),
+    "rosenbrock-100": (14.8, 20.0, 5.1),
+    "hs71": (28.7, 46.0, 7.8),
+    "robertson": (13.4, 18.0, 4.0),
+    "mlp": (66.0, 195.0, 31.0),
+}
+
+GOALS: tuple[Goal, ...] = (
+    Goal("cyxla-execute", "bare-kept", _SMALL, 1.05),
+    Goal("cyxla-execute-moving", "bare-kept", _SMALL, 1.30),
+    Goal("cyxla-run", "jax-jit", _FOUR, 0.45),
+    Goal("cyxla-bind", "cyxla-execute", _SMALL, 1.15),
+    Goal("cyxla-execute", "jax-device", ("elementwise-1e7",), 1.10),
+    Goal("cyxla-execute-in-place", "jax-device", ("elementwise-1e7",), 1.10),
+    *(
+        Goal("bare-kept", "jax-jit", (task,), round(1.3 * kept / jit, 2))
+        for task, (jit, _, kept) in _EARLIER.items()
+    ),
+    *(
+        Goal("bare-copies", "jax-jit", (task,), round(1.3 * copies / jit, 2))
+        for task, (jit, copies, _) in _EARLIER.items()
+    ),
+)
+
+
+def outcomes(results: Mapping[str, Sequence[Measurement]]) -> list[Outcome]:
+    """Every goal on every task for which both rivals were measured."""
+    found = []
+    for goal in GOALS:
+        for task in goal.tasks:
+            times = measured(results.get(task, ()))
+            if goal.rival in times and goal.reference in times:
+                ratios = paired_ratios(times[goal.rival].samples, times[goal.reference].samples)
+                found.append(Outcome(goal, task, ratios, ratios[1] <= goal.limit))
+    return found

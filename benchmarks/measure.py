@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Measures the rivals of one task: checks each against JAX, then times them in shuffled rounds."""
+
+from __future__ import annotations
+
+import dataclasses
+import gc
+import random
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from case import Case
+from loops import CallError, Loop
+from progress import Progress
+from rivals import MissingError, NotApplicableError, Rival
+
+# Seeds of the inputs that a rival must give right results for: with the second one a rival that
+# keeps what it computed before, or reads memory of its own, is caught.
+_CHECK_SEEDS = (1, 2)
+
+
+@dataclasses.dataclass(frozen=True)
+class Effort:
+    """How long to measure.
+
+    Attributes:
+        rounds: how often each rival is sampled; the order is shuffled in each round.
+        sample_seconds: the least duration of a sample; it takes as many calls as that needs.
+    """
+
+    rounds: int
+    sample_seconds: float
+
+
+@dataclasses.dataclass
+class Measurement:
+    """What became of one rival on one task.
+
+    Attributes:
+        status: "measured", "missing", "not applicable", "wrong" or "failed".
+        reason: why it was not measured.
+        calls: calls in each sample.
+        samples: seconds a call in each round, in the order of the rounds.
+    """
+
+    rival: Rival
+    status: str
+    reason: str = ""
+    calls: int = 0
+    samples: list[float] = dataclasses.field(default_factory=list)
+
+
+def quartiles(values: Sequence[float]) -> tuple[float, float, float]:
+    """First quartile, median and third quartile."""
+    first, median, third = np.percentile(values, (25, 50, 75))
+    return float(first), float(median), float(third)
+
+
+def paired_ratios(
+    samples: Sequence[float], reference: Sequence[float]
+) -> tuple[float, float, float]:
+    """Quartiles of the ratios of two rivals' times, each ratio within one round."""
+    return quartiles([own / other for own, other in zip(samples, reference, strict=True)])
+
+
+def prepare_all(
+    case: Case, rivals: Sequence[Rival], progress: Progress
+) -> tuple[list[Measurement], dict[str, Loop]]:
+    """Make every rival ready and check it. Returns the loops of those that may be timed."""
+    measurements, loops = [], {}
+    for rival in rivals:
+        progress.show(f"{case.task.name}: checking {rival.name}")
+        measurement, loop = _prepare(case, rival)
+        measurements.append(measurement)
+        if loop is not None:
+            loops[rival.name] = loop
+        elif measurement.status != "not applicable":
+            progress.say(
+                f"{case.task.name}/{rival.name}: {measurement.status}: {measurement.reason}"
+            )
+    return measurements, loops
+
+
+def _prepare(case: Case, rival: Rival) -> tuple[Measurement, Loop | None]:
+    try:
+        loop = rival.prepare(case)
+        fault = find_fault(case, loop)
+    except NotApplicableError as reason:
+        return Measurement(rival, "not applicable", str(reason)), None
+    except MissingError as reason:
+        return Measurement(rival, "missing", str(reason)), None
+    except ModuleNotFoundError as error:
+        package = (error.name or "?").partition(".")[0]
+        return Measurement(rival, "missing", f"the package {package} is not installed"), None
+    except Exception as error:
+        return Measurement(rival, "failed", f"{type(error).__name__}: {error}"), None
+    if fault is not None:
+        return Measurement(rival, "wrong", fault), None
+    return Measurement(rival, "measured"), loop
+
+
+def find_fault(case: Case, loop: Loop) -> str | None:
+    """What is wrong with the results of the loop that is going to be timed, or None."""
+    for seed in _CHECK_SEEDS:
+        case.fill(seed)
+        expected = case.expected()
+        # Three calls, so that a rival whose inputs move does not stay with the first of them.
+        loop.seconds(3)
+        if fault := case.fault(loop.outputs(), expected):
+            return fault
+    return None
+
+
+def measure(
+    case: Case,
+    rivals: Sequence[Rival],
+    effort: Effort,
+    shuffler: random.Random,
+    progress: Progress,
+) -> list[Measurement]:
+    """Check and time the rivals of a task."""
+    measurements, loops = prepare_all(case, rivals, progress)
+    names = list(loops)
+    calls = {name: _calibrate(loops[name], effort) for name in names}
+    samples: Mapping[str, list[float]] = {name: [] for name in names}
+    gc.collect()
+    gc.disable()
+    try:
+        for number in range(effort.rounds):
+            progress.show(f"{case.task.name}: round {number + 1} of {effort.rounds}")
+            shuffler.shuffle(names)
+            for name in names:
+                samples[name].append(loops[name].seconds(calls[name]) / calls[name])
+    finally:
+        gc.enable()
+    expected = case.expected()
+    for measurement in measurements:
+        name = measurement.rival.name
+        if name not in loops:
+            continue
+        measurement.calls, measurement.samples = calls[name], samples[name]
+        if fault := case.fault(loops[name].outputs(), expected):
+            measurement.status, measurement.reason = "wrong", f"after the timing, {fault}"
+            progress.say(f"{case.task.name}/{name}: wrong {measurement.reason}")
+    return measurements
+
+
+def _calibrate(loop: Loop, effort: Effort) -> int:
+    """How many calls make a sample; also the warm-up."""
+    calls = 1
+    while True:
+        seconds = loop.seconds(calls)
+        if seconds >= effort.sample_seconds / 4:
+            return max(1, round(calls * effort.sample_seconds / seconds))
+        calls *= 4 if seconds < effort.sample_seconds / 20 else 2
+
+
+def measured(measurements: Sequence[Measurement]) -> dict[str, Measurement]:
+    """The measurements that have samples, by the rival's name."""
+    return {
+        measurement.rival.name: measurement
+        for measurement in measurements
+        if measurement.status == "measured"
+    }
+
+
+__all__ = [
+    "CallError",
+    "Effort",
+    "Measurement",
+    "find_fault",
+    "measure",
+    "measured",
+    "paired_ratios",
+    "prepare_all",
+    "quartiles",
+]

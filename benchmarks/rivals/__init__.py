@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rivals: ways of calling the same function, one file each."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import importlib.util
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+
+from case import Case
+from loops import Loop
+
+# In the order of tables and plots.
+MODULES = (
+    "cyxla_native",
+    "cyxla_python",
+    "bare_loop",
+    "jax_jit",
+    "cython_callback",
+    "pypjrt_client",
+    "casadi_function",
+    "numba_function",
+    "onnx_session",
+    "hand_c",
+)
+
+
+class NotApplicableError(Exception):
+    """This rival cannot do this task; the message says why."""
+
+
+class MissingError(Exception):
+    """This rival needs something that is not installed; the message says what."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Rival:
+    """A way of calling a function.
+
+    Attributes:
+        name: what `--only` knows it by.
+        title: for tables and plots.
+        caller: the language that the loop around the calls is written in: "C" or "Python".
+        prepare: makes it ready for a task. Raises NotApplicableError, or ImportError for a package
+            that is not installed.
+    """
+
+    name: str
+    title: str
+    caller: str
+    prepare: Callable[[Case], Loop]
+
+
+def all_rivals(*extra: Path) -> tuple[Rival, ...]:
+    """Every rival of this folder, then those of other files: each defines a tuple RIVALS."""
+    modules = [importlib.import_module(f"rivals.{name}") for name in MODULES]
+    modules += [_load(path) for path in extra]
+    return tuple(rival for module in modules for rival in module.RIVALS)
+
+
+def _load(path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"extra_rival_{path.stem}", path)
+    if spec is None or spec.loader is None:
+        raise FileNotFoundError(f"{path} is no Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The benchmark's runner works, lists what is missing, and catches a rival that is wrong."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+_RUN = Path(__file__).resolve().parent / "run.py"
+_RIVAL = """
+import numpy as np
+from loops import PythonLoop
+from rivals import Rival
+
+def prepare(case):
+    (x,) = case.inputs
+    return PythonLoop({function})
+
+RIVALS = (Rival("extra", "extra", "Python", prepare),)
+"""
+
+
+def _run(*arguments: str | Path, seconds: float = 200) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, str(_RUN), *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        timeout=seconds,
+        check=False,
+    )
+
+
+def _run_with(folder: Path, text: str) -> tuple[int, dict[str, Any], str]:
+    """A quick run of one task with two known rivals and an extra one."""
+    rival = folder / "extra.py"
+    rival.write_text(textwrap.dedent(text))
+    only = [
+        word for name in ("cyxla-run", "jax-jit", "extra") for word in ("--only", f"sin-3/{name}")
+    ]
+    ended = _run("--quick", "--part", "times", *only, "--rival", rival, "--output", folder)
+    assert ended.returncode in (0, 1), ended.stderr
+    (task,) = json.loads((folder / "result.json").read_text())["tasks"]
+    return ended.returncode, {entry["rival"]: entry for entry in task["rivals"]}, ended.stderr
+
+
+def test_right_rival_is_measured_beside_the_others(tmp_path: Path) -> None:
+    status, rivals, _ = _run_with(tmp_path, _RIVAL.format(function="lambda: [np.sin(x) * 2]"))
+    assert status == 0
+    assert {entry["status"] for entry in rivals.values()} == {"measured"}
+    assert all(len(entry["samples"]) == 5 for entry in rivals.values())
+    assert rivals["extra"]["seconds"]["median"] > 0
+    assert "NumPy to NumPy" in (tmp_path / "table.md").read_text()
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        "lambda: [np.sin(x) * np.float32(2.0001)]",
+        "lambda first=np.sin(case.inputs[0]) * 2: [first]",  # what it computed before
+        "lambda: [np.full(3, np.nan, np.float32)]",
+        "lambda: [np.sin(x) * 2] * 2",
+        "lambda: [np.sin(x[:1]) * 2]",
+    ],
+)
+def test_wrong_rival_is_caught_and_not_timed(tmp_path: Path, function: str) -> None:
+    status, rivals, errors = _run_with(tmp_path, _RIVAL.format(function=function))
+    assert status == 1
+    assert rivals["extra"]["status"] == "wrong"
+    assert "samples" not in rivals["extra"]
+    assert "after the timing" not in rivals["extra"]["reason"]
+    assert rivals["cyxla-run"]["status"] == "measured"
+    assert "sin-3/extra is wrong: " in errors
+
+
+def test_rival_that_turns_wrong_while_it_is_timed_is_caught(tmp_path: Path) -> None:
+    text = """
+        import numpy as np
+        from loops import PythonLoop
+        from rivals import Rival
+
+        def prepare(case):
+            (x,) = case.inputs
+            calls = 0
+            def call():
+                nonlocal calls
+                calls += 1
+                return [np.sin(x) * (2 if calls < 20 else 3)]
+            return PythonLoop(call)
+
+        RIVALS = (Rival("extra", "extra", "Python", prepare),)
+    """
+    status, rivals, _ = _run_with(tmp_path, text)
+    assert status == 1
+    assert rivals["extra"]["status"] == "wrong"
+    assert "after the timing" in rivals["extra"]["reason"]
+
+
+def test_rival_without_its_package_is_listed_as_missing(tmp_path: Path) -> None:
+    text = """
+        from rivals import Rival
+
+        def prepare(case):
+            import package_that_nobody_has
+
+        RIVALS = (Rival("extra", "extra", "Python", prepare),)
+    """
+    status, rivals, errors = _run_with(tmp_path, text)
+    assert status == 0
+    assert rivals["extra"]["status"] == "missing"
+    assert "package_that_nobody_has" in rivals["extra"]["reason"]
+    assert "package_that_nobody_has" in errors
+    assert "extra, missing (sin-3)" in (tmp_path / "table.md").read_text()
+
+
+def test_rival_that_raises_fails_alone(tmp_path: Path) -> None:
+    status, rivals, _ = _run_with(tmp_path, _RIVAL.format(function="lambda: [x / [0, 1]]"))
+    assert status == 1
+    assert rivals["extra"]["status"] == "failed"
+    assert rivals["jax-jit"]["status"] == "measured"
+
+
+def test_every_part_runs(tmp_path: Path) -> None:
+    chosen = ("cyxla-execute", "bare-kept", "jax-jit", "hand-c")
+    only = [word for name in chosen for word in ("--only", f"robertson/{name}")]
+    ended = _run("--quick", *only, "--output", tmp_path)
+    assert ended.returncode == 0, ended.stderr
+    result = json.loads((tmp_path / "result.json").read_text())
+    assert [task["task"] for task in result["tasks"]] == ["robertson"]
+    for part in ("inputs", "sizes", "threads", "latency", "goals"):
+        assert result[part], part
+    assert {entry["threads"] for entry in result["threads"]} == {1, 2, 4}
+    for entry in result["latency"]:
+        times = entry["nanoseconds"]
+        assert 0 < times["p50"] <= times["p99"] <= times["p99.9"] <= times["worst"]
+    versions, plugin = result["run"]["versions"], result["run"]["plugin"]
+    assert versions["jax"]
+    assert plugin["source"]
+    assert str(Path.home()) not in (tmp_path / "result.json").read_text()
+
+
+def test_list_names_tasks_and_rivals() -> None:
+    ended = _run("--list")
+    assert ended.returncode == 0, ended.stderr
+    assert "rosenbrock-100" in ended.stdout
+    assert "cyxla-execute-moving-copy" in ended.stdout
