@@ -68,16 +68,16 @@ void Program::fill_spec() {
 }
 
 std::atomic<Context*>* Program::slot_entry(std::size_t slot, bool create) {
-  // Segment k starts at slot kFirstSegment * (2^k - 1).
-  const std::size_t shifted = slot / kFirstSegment + 1;
-  const auto k = static_cast<std::size_t>(std::bit_width(shifted)) - 1;
-  const std::size_t offset = slot - kFirstSegment * ((std::size_t{1} << k) - 1);
+  // Segment k has kFirstSegment * 2^k entries and so starts at slot kFirstSegment * (2^k - 1).
+  const std::size_t power = std::bit_floor(slot / kFirstSegment + 1);
+  const auto k = static_cast<std::size_t>(std::countr_zero(power));
+  const std::size_t offset = slot - kFirstSegment * (power - 1);
   std::atomic<Context*>* segment = segments_[k].load(std::memory_order_acquire);
   if (segment == nullptr) {
     if (!create) {
       return nullptr;
     }
-    owned_segments_.push_back(std::make_unique<std::atomic<Context*>[]>(kFirstSegment << k));
+    owned_segments_.push_back(std::make_unique<std::atomic<Context*>[]>(kFirstSegment * power));
     segment = owned_segments_.back().get();
     segments_[k].store(segment, std::memory_order_release);
   }
