@@ -2,6 +2,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <cyxla/cyxla_import.h>
+#include <string.h>
 
 static const cyxla_api* api;
 
@@ -26,9 +27,9 @@ static void integrate_buffer(PyObject* executable, Py_buffer* state, double step
   if (spec == NULL) {
     return;
   }
-  /* The number of inputs and the sizes of outputs are the caller's to check; execute() checks the
+  /* The number of inputs, and the outputs, are the caller's to check; execute() checks the
    * types and the numbers of elements of the inputs. */
-  if (spec->num_inputs != 1 || spec->num_outputs != 1 ||
+  if (spec->num_inputs != 1 || spec->num_outputs != 1 || spec->output_types[0] != CYXLA_F64 ||
       spec->output_bytes[0] != 2 * sizeof(double)) {
     PyErr_SetString(PyExc_ValueError, "the program must take a state and return two doubles");
     return;
@@ -48,14 +49,20 @@ static void integrate_buffer(PyObject* executable, Py_buffer* state, double step
 
 static PyObject* integrate(PyObject* module, PyObject* arguments) {
   PyObject* executable;
+  PyObject* array;
   Py_buffer state;
   double step;
   long num_steps;
   (void)module;
-  if (!PyArg_ParseTuple(arguments, "Ow*dl", &executable, &state, &step, &num_steps)) {
+  if (!PyArg_ParseTuple(arguments, "OOdl", &executable, &array, &step, &num_steps) ||
+      PyObject_GetBuffer(array, &state, PyBUF_CONTIG | PyBUF_FORMAT) != 0) {
     return NULL;
   }
-  integrate_buffer(executable, &state, step, num_steps);
+  if (strcmp(state.format, "d") == 0) {
+    integrate_buffer(executable, &state, step, num_steps);
+  } else {
+    PyErr_SetString(PyExc_TypeError, "the state must be an array of doubles");
+  }
   PyBuffer_Release(&state);
   return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
 }

@@ -9,13 +9,16 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 static const cyxla_api* api;
 
 static void advance(const cyxla::Program& program, std::span<double> state, double step,
                     long num_steps) {
   std::array<double, 2> rate = {};
-  if (program.spec().num_outputs != 1 || program.spec().output_bytes[0] != sizeof(rate)) {
+  const cyxla_program_spec& spec = program.spec();
+  if (spec.num_outputs != 1 || spec.output_types[0] != CYXLA_F64 ||
+      spec.output_bytes[0] != sizeof(rate)) {
     throw std::invalid_argument("the program must return a rate of two doubles");
   }
   const std::array inputs = {cyxla::input(std::span<const double>(state))};
@@ -30,13 +33,17 @@ static void advance(const cyxla::Program& program, std::span<double> state, doub
 
 static PyObject* integrate(PyObject*, PyObject* arguments) {
   PyObject* executable;
+  PyObject* array;
   Py_buffer state;
   double step;
   long num_steps;
-  if (!PyArg_ParseTuple(arguments, "Ow*dl", &executable, &state, &step, &num_steps)) {
+  if (!PyArg_ParseTuple(arguments, "OOdl", &executable, &array, &step, &num_steps) ||
+      PyObject_GetBuffer(array, &state, PyBUF_CONTIG | PyBUF_FORMAT) != 0) {
     return nullptr;
   }
-  if (const cyxla_program_spec* spec = api->program_spec(executable)) {
+  if (std::string_view(state.format) != "d") {
+    PyErr_SetString(PyExc_TypeError, "the state must be an array of doubles");
+  } else if (const cyxla_program_spec* spec = api->program_spec(executable)) {
     PyThreadState* thread_state = PyEval_SaveThread();
     std::string failure;
     try {

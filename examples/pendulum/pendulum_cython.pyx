@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# cython: language_level=3
+# cython: language_level=3, boundscheck=False, wraparound=False
 from cyxla._pjrt cimport PJRT_Buffer_Type_F64
 from cyxla._runtime cimport ABI_VERSION, Input, ProgramSpec, execute, last_error, program_spec
 
@@ -17,7 +17,14 @@ def integrate(executable, double[::1] state not None, double step, long num_step
     cdef char message[1024]
     cdef int failed = 0
     cdef long i
-    if spec.num_inputs != 1 or spec.num_outputs != 1 or spec.output_bytes[0] != sizeof(rate):
+    if state.size != 2:
+        raise ValueError("the state must be two doubles")
+    if (
+        spec.num_inputs != 1
+        or spec.num_outputs != 1
+        or spec.output_types[0] != PJRT_Buffer_Type_F64
+        or spec.output_bytes[0] != sizeof(rate)
+    ):
         raise ValueError("the program must take the state and return its rate, two doubles each")
     inputs[0] = Input(&state[0], PJRT_Buffer_Type_F64, state.size)
     outputs[0] = rate

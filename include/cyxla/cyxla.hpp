@@ -10,6 +10,7 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "cyxla.h"
@@ -56,13 +57,15 @@ CYXLA_HPP_ELEMENT_TYPE(std::complex<double>, CYXLA_C128);
 
 // An input that reads `values`, dense and row-major. Borrows the memory.
 template <typename T, std::size_t Extent>
-cyxla_input input(std::span<const T, Extent> values) noexcept {
-  return {values.data(), ElementType<T>::value, values.size()};
+cyxla_input input(std::span<T, Extent> values) noexcept {
+  return {values.data(), ElementType<std::remove_const_t<T>>::value, values.size()};
 }
 template <typename T>
 cyxla_input input(const T& scalar) noexcept {
   return {&scalar, ElementType<T>::value, 1};
 }
+template <typename T>
+cyxla_input input(const T&&) = delete;  // a temporary is gone when the program runs
 
 // A program with inputs and outputs bound to fixed memory, which must outlive it. One thread at a
 // time.

@@ -2,6 +2,7 @@
 # Executable and BoundCall: from NumPy arrays to the core's inputs and outputs and back.
 cimport cython
 cimport numpy as cnp
+from cpython.list cimport PyList_GET_ITEM
 from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_New, PyTuple_SET_ITEM
 
 cnp.import_array()
@@ -74,7 +75,7 @@ cdef class _Arrays:
         if not isinstance(arrays, (list, tuple)):
             raise errors.ArgumentError(
                 f"the {self.noun}s must be a list or tuple of {expected} arrays,"
-                f" not {type(arrays).__name__}"
+                f" not {type(arrays).__name__}; write [array] for one, jax.tree.leaves(tree) for a pytree"
             )
         result = tuple(arrays)
         if len(result) != expected:
@@ -93,6 +94,8 @@ cdef class _Arrays:
             if isinstance(value, cnp.ndarray):
                 contiguity = "" if value.flags.c_contiguous else " that is not C-contiguous"
                 given = dtypes.describe(value.dtype, value.shape) + contiguity
+                if not PyArray_CheckExact(array):
+                    given = f"a {type(value).__name__}, whose np.asarray() would do: {given}"
             raise errors.ArgumentError(
                 f"{self.where(i)}: expected a C-contiguous array {self.types[i]}, got {given}; it is used in"
                 " place, so nothing is converted"
@@ -153,6 +156,12 @@ cdef class Executable:
             # Destroying may wait for another thread that needs the GIL.
             with nogil:
                 core_release(spec)
+
+    def __reduce__(self):
+        raise TypeError(
+            "an Executable belongs to its process and cannot be pickled or copied; pickle the Program and compile it"
+            " in the other process"
+        )
 
     def __repr__(self):
         inputs = ", ".join(map(str, self.input_types))
@@ -269,12 +278,17 @@ cdef class Executable:
         for i in range(len(arguments)):
             array = PyTuple_GET_ITEM_ptr(arguments, i)
             if not self.inputs.fits(i, array):
-                replacement = dtypes.convert(<object>array, self.inputs.types[i], self.inputs.where(i))
                 if converted is None:
-                    converted = []
-                converted.append(replacement)
-                array = <PyObject*>replacement
-            self.fill_input(i, array, inputs)
+                    converted = list(arguments)
+                converted[i] = dtypes.convert(<object>array, self.inputs.types[i], self.inputs.where(i))
+            elif converted is None:
+                self.fill_input(i, array, inputs)
+        if converted is not None:
+            # Converting runs code of other libraries, so addresses are taken after the last conversion.
+            for i in range(len(converted)):
+                array = PyList_GET_ITEM_ptr(converted, i)
+                self.inputs.check_exact(i, array, False)
+                self.fill_input(i, array, inputs)
         return converted
 
     cdef void fill_input(self, Py_ssize_t i, PyObject* array, Input* inputs) noexcept:
@@ -300,6 +314,10 @@ cdef class Executable:
                 self.outputs.check_exact(i, PyTuple_GET_ITEM_ptr(results, i), True)
         self.outputs.check_disjoint(results, self.spec.output_bytes)
         return results
+
+
+cdef PyObject* PyList_GET_ITEM_ptr(list items, Py_ssize_t i) noexcept:
+    return <PyObject*>PyList_GET_ITEM(items, i)
 
 
 cdef PyObject* PyTuple_GET_ITEM_ptr(tuple items, Py_ssize_t i) noexcept:

@@ -78,6 +78,8 @@ cpdef size_t itemsize(int32_t element_type) noexcept nogil:
 # The C function table.
 
 cdef const ProgramSpec* spec_for_c(void* executable) except NULL:
+    if executable == NULL:
+        raise TypeError("expected a cyxla.Executable, got NULL")
     return program_spec(<object><PyObject*>executable)
 
 cdef Api function_table = make_function_table(spec_for_c)

@@ -266,6 +266,8 @@ def _check_integers_fit(source: AnyArray, array_type: ArrayType, where: str) -> 
     target = array_type.dtype
     if _kind(target) not in "iu" or source.dtype.kind == "b" or source.size == 0:
         return
+    if source.dtype.kind in "iu" and np.can_cast(source.dtype, target, "safe"):
+        return
     limits = np.iinfo(target)
     values = source.astype(np.int64) if source.dtype.kind == "V" else source
     for extreme in (int(values.min()), int(values.max())):

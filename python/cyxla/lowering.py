@@ -61,10 +61,7 @@ def lower(
     try:
         from cyxla import tracing
     except ImportError as error:
-        raise LoweringError(
-            "lowering needs jax: pip install 'cyxla[jax]', or 'cyxla[cpu]' for jax with a CPU"
-            f" plugin ({error})"
-        ) from error
+        raise LoweringError(f"lowering needs jax: pip install 'jax>=0.10.2' ({error})") from error
     return tracing.trace_program(function, arguments, platform=platform, name=name, x64=x64)
 
 

@@ -27,9 +27,12 @@ def aligned_empty(
     Args:
         shape: the dimensions.
         dtype: any dtype that holds no Python objects.
+
+    Raises:
+        ValueError: a negative dimension, or an array larger than the address space.
     """
     dtype = np.dtype(dtype)
-    size_bytes = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+    size_bytes = np.broadcast_to(np.empty((), dtype), shape).nbytes  # checks the shape
     memory = np.empty(size_bytes + _ALIGNMENT, np.uint8)
     offset = -memory.ctypes.data % _ALIGNMENT
     array: AnyArray = memory[offset : offset + size_bytes].view(dtype)

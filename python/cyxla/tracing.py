@@ -14,6 +14,9 @@ from typing import Any, Final
 
 import jax
 import jax._src.config
+import jax._src.core
+import jax._src.interpreters.pxla
+import jax._src.pjit
 from jax.extend import core as jax_core
 from jax.extend import source_info_util
 
@@ -49,7 +52,7 @@ def trace_program(
         lowered = traced.lower(lowering_platforms=(platform,))
         artifact = stablehlo.portable_artifact(lowered.compiler_ir("stablehlo"), name)
         refuse_host_callbacks(traced.jaxpr, artifact.custom_call_targets)
-        return Program(
+        program = Program(
             name=name,
             platform=platform,
             inputs=_named([leaf.name for leaf in leaves], artifact.inputs, "parameters"),
@@ -62,13 +65,16 @@ def trace_program(
             jax_version=jax.__version__,
             flops=_flops(lowered),
         )
+        _release(traced.jaxpr)
+        return program
 
 
 def _named(names: Sequence[str], types: Sequence[ArrayType], side: str) -> tuple[ProgramArray, ...]:
     if len(names) != len(types):
         raise LoweringError(
             f"JAX lowered it to a module with {len(types)} {side}, but {len(names)} are declared"
-            f" ({', '.join(names)}); please report this function"
+            f" ({', '.join(names)}): does the function close over a value of an enclosing jax.jit?"
+            " If not, please report it"
         )
     return tuple(map(ProgramArray.of, names, types))
 
@@ -128,6 +134,18 @@ def _trace(function: Callable[..., Any], arguments: Any) -> Any:
 
     functools.update_wrapper(declared, function, updated=())
     return jax.jit(declared, keep_unused=True).trace(*specifications(arguments))
+
+
+def _release(jaxpr: Any) -> None:
+    """Let JAX forget a trace that nobody will use again.
+
+    With keep_unused, its caches hold values that hold their own weakly held keys: each lowering,
+    and every array that the function closed over, would stay in memory.
+    """
+    for module in (jax._src.core, jax._src.interpreters.pxla, jax._src.pjit):
+        for cache in list(vars(module).values()):
+            if not isinstance(cache, type) and hasattr(cache, "evict_weakref"):
+                cache.evict_weakref(jaxpr)
 
 
 def _decide_x64(leaves: tuple[Leaf, ...], x64: bool | None) -> bool | None:

@@ -47,7 +47,9 @@ void Status::copy_message(char* buffer, std::size_t size) const noexcept {
   }
   const std::string_view text = ok() ? std::string_view() : error_text(*api_, error_);
   const std::size_t length = std::min(text.size(), size - 1);
-  std::copy_n(text.data(), length, buffer);
+  if (length > 0) {
+    std::copy_n(text.data(), length, buffer);
+  }
   buffer[length] = '\0';
 }
 

@@ -11,7 +11,8 @@ bool CallScope::check_usable(const Program& program) noexcept {
   if (Runtime::forked()) {
     record_error(
         ErrorCode::kFork,
-        "cannot execute the program %s: this process was forked after the runtime was loaded, and "
+        "cannot execute the program %.200s: this process was forked after the runtime was loaded, "
+        "and "
         "the plugin's threads "
         "exist only in the parent; fork before the first use or start the process anew ('spawn')",
         name);
@@ -23,12 +24,12 @@ bool CallScope::check_usable(const Program& program) noexcept {
     case Program::State::kDropped:
       record_error(
           ErrorCode::kShutdown,
-          "cannot execute the program %s: its Executable is gone; keep it or retain() the spec",
+          "cannot execute the program %.200s: its Executable is gone; keep it or retain() the spec",
           name);
       return false;
     case Program::State::kShutDown:
-      record_error(ErrorCode::kShutdown, "cannot execute the program %s: the runtime is shut down",
-                   name);
+      record_error(ErrorCode::kShutdown,
+                   "cannot execute the program %.200s: the runtime is shut down", name);
       return false;
   }
   return false;
@@ -45,7 +46,7 @@ CallScope::CallScope(Program& program) noexcept : program_(program) {
   }
   if (context == nullptr) {
     if (check_usable(program)) {
-      record_error(ErrorCode::kInternal, "cannot execute the program %s: out of memory",
+      record_error(ErrorCode::kInternal, "cannot execute the program %.200s: out of memory",
                    program.signature().name.c_str());
     }
     return;
@@ -64,10 +65,11 @@ void CallScope::enter(Context& context) noexcept {
   // begin_close() and in_use(): either the one who closes sees the flag or this call sees the
   // closed state.
   if (context.in_use.exchange(true, std::memory_order_seq_cst)) {
-    record_error(ErrorCode::kArgument,
-                 "a prepared call of the program %s is already running on another thread; prepare "
-                 "one call a thread",
-                 program_.signature().name.c_str());
+    record_error(
+        ErrorCode::kArgument,
+        "a prepared call of the program %.200s is already running on another thread; prepare "
+        "one call a thread",
+        program_.signature().name.c_str());
     return;
   }
   if (!check_usable(program_)) {

@@ -27,7 +27,7 @@ int fail(const Program& program, const char* what, std::size_t index,
          const pjrt::Status& status) noexcept {
   std::array<char, kMessageSize> message;
   status.copy_message(message.data(), message.size());
-  record_error(ErrorCode::kExecution, "%s %zu of the program %s failed: %s", what, index,
+  record_error(ErrorCode::kExecution, "%s %zu of the program %.200s failed: %s", what, index,
                program.signature().name.c_str(), message.data());
   return -1;
 }
@@ -40,12 +40,12 @@ bool check_arguments(const cyxla_program_spec* spec, const cyxla_input* inputs,
   }
   const char* name = Program::of(*spec).signature().name.c_str();
   if (inputs == nullptr && spec->num_inputs > 0) {
-    record_error(ErrorCode::kArgument, "the program %s takes %zu inputs, but `inputs` is NULL",
+    record_error(ErrorCode::kArgument, "the program %.200s takes %zu inputs, but `inputs` is NULL",
                  name, spec->num_inputs);
     return false;
   }
   if (outputs == nullptr && spec->num_outputs > 0) {
-    record_error(ErrorCode::kArgument, "the program %s has %zu outputs, but `outputs` is NULL",
+    record_error(ErrorCode::kArgument, "the program %.200s has %zu outputs, but `outputs` is NULL",
                  name, spec->num_outputs);
     return false;
   }
@@ -53,20 +53,20 @@ bool check_arguments(const cyxla_program_spec* spec, const cyxla_input* inputs,
     const cyxla_input& input = inputs[i];
     if (input.element_type != spec->input_types[i]) {
       record_error(ErrorCode::kArgument,
-                   "input %zu of the program %s must have element type %s (%d), not %s (%d)", i,
+                   "input %zu of the program %.200s must have element type %s (%d), not %s (%d)", i,
                    name, pjrt::element_type_name(spec->input_types[i]), spec->input_types[i],
                    pjrt::element_type_name(input.element_type), input.element_type);
       return false;
     }
     if (input.num_elements != spec->input_elements[i]) {
       record_error(ErrorCode::kArgument,
-                   "input %zu of the program %s must have %zu elements, not %zu", i, name,
+                   "input %zu of the program %.200s must have %zu elements, not %zu", i, name,
                    spec->input_elements[i], input.num_elements);
       return false;
     }
     if (input.data == nullptr && spec->input_bytes[i] > 0) {
       record_error(ErrorCode::kArgument,
-                   "input %zu of the program %s has %zu bytes, but its data is NULL", i, name,
+                   "input %zu of the program %.200s has %zu bytes, but its data is NULL", i, name,
                    spec->input_bytes[i]);
       return false;
     }
@@ -90,7 +90,7 @@ int run(const Program& program, Context& context, const cyxla_input* inputs, voi
     context.finish();
     std::array<char, kMessageSize> message;
     status.copy_message(message.data(), message.size());
-    record_error(ErrorCode::kExecution, "executing the program %s failed: %s",
+    record_error(ErrorCode::kExecution, "executing the program %.200s failed: %s",
                  program.signature().name.c_str(), message.data());
     return -1;
   }
@@ -133,7 +133,8 @@ cyxla_call* prepare(const cyxla_program_spec* spec, const cyxla_input* inputs, v
   Context* context = program.make_context();
   if (context == nullptr) {
     if (CallScope::check_usable(program)) {
-      record_error(ErrorCode::kInternal, "cannot prepare a call of the program %s: out of memory",
+      record_error(ErrorCode::kInternal,
+                   "cannot prepare a call of the program %.200s: out of memory",
                    program.signature().name.c_str());
     }
     return nullptr;
@@ -148,7 +149,7 @@ cyxla_call* prepare(const cyxla_program_spec* spec, const cyxla_input* inputs, v
     return call;
   } catch (const std::bad_alloc&) {
     program.drop_context(context);
-    record_error(ErrorCode::kInternal, "cannot prepare a call of the program %s: out of memory",
+    record_error(ErrorCode::kInternal, "cannot prepare a call of the program %.200s: out of memory",
                  program.signature().name.c_str());
     return nullptr;
   }
@@ -179,10 +180,16 @@ void discard(cyxla_call* call) noexcept {
   release(&program.spec());
 }
 
-void retain(const cyxla_program_spec* spec) noexcept { Program::of(*spec).retain(); }
+void retain(const cyxla_program_spec* spec) noexcept {
+  if (spec != nullptr) {
+    Program::of(*spec).retain();
+  }
+}
 
 void release(const cyxla_program_spec* spec) noexcept {
-  Runtime::get()->release(Program::of(*spec));
+  if (spec != nullptr) {
+    Runtime::get()->release(Program::of(*spec));
+  }
 }
 
 }  // namespace cyxla::runtime

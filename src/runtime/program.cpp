@@ -122,12 +122,12 @@ Context* Program::make_context() noexcept {
 }
 
 void Program::drop_context(Context* context) noexcept {
-  std::unique_ptr<Context> dropped;
+  // Destroyed under the lock, so that close() and with it the end of the client wait for the
+  // context's buffers.
   const std::lock_guard lock(mutex_);
   const auto found = std::find_if(contexts_.begin(), contexts_.end(),
                                   [&](const auto& owned) { return owned.get() == context; });
   if (found != contexts_.end()) {
-    dropped = std::move(*found);
     contexts_.erase(found);
   }
 }

@@ -65,13 +65,6 @@ bool marks_donation(std::string_view code) noexcept {
          code.find("jax.buffer_donor") != std::string_view::npos;
 }
 
-void wait_until_idle(Program& program) noexcept {
-  // Callers pay nothing for being waited for, so the one who waits polls.
-  while (program.in_use()) {
-    std::this_thread::sleep_for(std::chrono::microseconds(200));
-  }
-}
-
 }  // namespace
 
 Runtime::Runtime(const pjrt::Plugin& plugin, pjrt::Client client,
@@ -138,8 +131,8 @@ Program* Runtime::compile(std::string_view code, std::string_view format,
   auto program = std::make_unique<Program>(*client_, capabilities_, std::move(executable),
                                            std::move(signature));
   const std::lock_guard programs_lock(programs_mutex_);
+  dropped_.reserve(programs_.size() + dropped_.size() + 1);  // so that release() never allocates
   programs_.push_back(program.get());
-  dropped_.reserve(programs_.size() + dropped_.size());  // so that release() never allocates
   return program.release();
 }
 
@@ -180,25 +173,24 @@ void Runtime::destroy_idle_programs() noexcept {
   }
 }
 
-void Runtime::shut_down_programs() noexcept {
-  std::vector<Program*> open;
-  std::vector<Program*> dropped;
-  {
-    const std::lock_guard lock(programs_mutex_);
-    open.swap(programs_);
-    dropped.swap(dropped_);
-  }
-  for (Program* program : open) {
-    program->begin_close(Program::State::kShutDown);
-  }
-  for (Program* program : open) {
-    wait_until_idle(*program);
-    program->close();
-  }
-  for (Program* program : dropped) {
-    wait_until_idle(*program);
-    delete program;
-  }
+// Closes every program whose calls have ended; whether there are others.
+bool Runtime::close_idle_programs() noexcept {
+  const std::lock_guard lock(programs_mutex_);
+  std::erase_if(programs_, [](Program* program) {
+    const bool idle = !program->in_use();
+    if (idle) {
+      program->close();
+    }
+    return idle;
+  });
+  std::erase_if(dropped_, [](Program* program) {
+    const bool idle = !program->in_use();
+    if (idle) {
+      delete program;
+    }
+    return idle;
+  });
+  return !programs_.empty() || !dropped_.empty();
 }
 
 void Runtime::shut_down() noexcept {
@@ -206,12 +198,24 @@ void Runtime::shut_down() noexcept {
   if (runtime == nullptr || forked()) {
     return;
   }
-  const std::unique_lock lock(runtime->lifetime_);
-  if (runtime->shut_down_) {
-    return;
+  const std::lock_guard only_one(runtime->shut_down_mutex_);
+  {
+    const std::unique_lock lock(runtime->lifetime_);
+    if (runtime->shut_down_) {
+      return;
+    }
+    runtime->shut_down_ = true;
+    const std::lock_guard programs_lock(runtime->programs_mutex_);
+    for (Program* program : runtime->programs_) {
+      program->begin_close(Program::State::kShutDown);
+    }
   }
-  runtime->shut_down_ = true;
-  runtime->shut_down_programs();
+  // Without lifetime_: a call in flight may itself release programs. Callers pay nothing for being
+  // waited for, so the one who waits polls.
+  while (runtime->close_idle_programs()) {
+    std::this_thread::sleep_for(std::chrono::microseconds(200));
+  }
+  const std::unique_lock lock(runtime->lifetime_);
   runtime->client_.reset();
 }
 

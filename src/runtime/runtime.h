@@ -66,13 +66,14 @@ class Runtime {
   static void check_not_forked(const char* what);
   void check_open(const char* what) const;
   void destroy_idle_programs() noexcept;
-  void shut_down_programs() noexcept;
+  bool close_idle_programs() noexcept;
 
   const pjrt::Plugin& plugin_;
   std::optional<pjrt::Client> client_;
   Capabilities capabilities_;
   std::vector<std::string> dropped_options_;
 
+  std::mutex shut_down_mutex_;  // held by whoever shuts down, for as long as that takes
   std::shared_mutex
       lifetime_;  // shared while the client is in use outside of calls, unique to shut down
   bool shut_down_ = false;          // guarded by lifetime_

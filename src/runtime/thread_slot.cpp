@@ -38,32 +38,38 @@ class SlotRegistry {
   std::size_t num_slots_ = 0;
 };
 
-struct OwnSlot {
-  std::size_t slot = kNoThreadSlot;
-  bool ended = false;
+// Without destructors, so that they can be read until the very end of the thread: what a destructor
+// writes to its own object is lost.
+thread_local std::size_t own_slot = kNoThreadSlot;
+thread_local bool ended = false;
 
-  ~OwnSlot() {
-    if (slot != kNoThreadSlot) {
-      SlotRegistry::get().release(slot);
+// Gives the slot back when the thread ends.
+struct SlotOwner {
+  bool armed = false;
+
+  ~SlotOwner() {
+    if (own_slot != kNoThreadSlot) {
+      SlotRegistry::get().release(own_slot);
     }
-    slot = kNoThreadSlot;
+    own_slot = kNoThreadSlot;
     ended = true;
   }
 };
 
-thread_local OwnSlot own_slot;
+thread_local SlotOwner slot_owner;
 
 }  // namespace
 
 std::size_t thread_slot() noexcept {
-  if (own_slot.slot == kNoThreadSlot && !own_slot.ended) {
+  if (own_slot == kNoThreadSlot && !ended) {
+    slot_owner.armed = true;  // the first use registers its destructor
     try {
-      own_slot.slot = SlotRegistry::get().acquire();
+      own_slot = SlotRegistry::get().acquire();
     } catch (const std::bad_alloc&) {
       return kNoThreadSlot;
     }
   }
-  return own_slot.slot;
+  return own_slot;
 }
 
 }  // namespace cyxla::runtime

@@ -21,7 +21,7 @@ import cyxla
 from cyxla import _runtime, dtypes
 from cyxla.dtypes import ElementType
 from support.arrays import ALIGNMENT, addresses, build, described, place
-from support.native import build_modules, import_module, run_with_modules
+from support.native import PLUGINS, build_modules, import_module, plugin_variables, run_with_modules
 
 F32 = int(ElementType.F32)
 
@@ -213,6 +213,46 @@ def test_aligned_memory(c_table: ModuleType) -> None:
     c_table.free_aligned(0)
     assert c_table.aligned_memory(2**64 - 1) == 0
     assert c_table.aligned_memory(2**62) == 0
+
+
+@pytest.mark.parametrize(
+    ("plugin", "options"),
+    [(PLUGINS[0], {"asynchronous": True}), *((plugin, {}) for plugin in PLUGINS)],
+)
+def test_an_execution_has_ended_when_it_returns(
+    modules: Path, plugin: str, options: dict[str, bool]
+) -> None:
+    # Plugins may run a large program on threads of their own.
+    run_with_modules(
+        modules,
+        f"""
+        import numpy as np
+        import cyxla, jax, jax.numpy as jnp
+        import c_table
+        from support.arrays import addresses, build, described, place
+
+        def function(x):
+            return x.sum(), jax.lax.fori_loop(0, 60, lambda i, a: jnp.tanh(a @ x), x)
+
+        cyxla.initialize(options={options})
+        executable = build(function, ((200, 200), "f4"))
+        reference = jax.jit(function)
+        start = np.random.default_rng(0).normal(size=(200, 200)).astype("f4") / 14
+        x, total, end = place(start), place(np.zeros((), "f4")), place(np.zeros_like(start))
+        outputs = addresses([total, end])
+        for zero_copy in (True, False, True, True):
+            for factor in (1, 2, 3):
+                x[:] = start / factor
+                expected = reference(x.copy())
+                total[...], end[:] = np.nan, np.nan
+                assert c_table.execute(executable, described([x]), outputs, zero_copy) == (0, "")
+                got = total.copy(), end.copy()
+                x[:] = np.nan
+                np.testing.assert_allclose(got[0], expected[0], rtol=1e-3)
+                np.testing.assert_allclose(got[1], expected[1], rtol=1e-3, atol=1e-4)
+        """,
+        env=plugin_variables(plugin),
+    )
 
 
 @pytest.fixture(scope="module")

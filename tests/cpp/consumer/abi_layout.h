@@ -15,6 +15,12 @@ static_assert(CYXLA_NEEDS_PYTHON == 1u, "flag");
 static_assert(sizeof(CYXLA_CAPSULE_NAME) == sizeof("cyxla._runtime._C_API"), "capsule");
 static_assert(sizeof(size_t) == 8 && sizeof(void*) == 8, "64 bits");
 
+static_assert(CYXLA_PRED == 1 && CYXLA_S8 == 2 && CYXLA_S16 == 3 && CYXLA_S32 == 4 &&
+                  CYXLA_S64 == 5 && CYXLA_U8 == 6 && CYXLA_U16 == 7 && CYXLA_U32 == 8 &&
+                  CYXLA_U64 == 9 && CYXLA_F16 == 10 && CYXLA_F32 == 11 && CYXLA_F64 == 12 &&
+                  CYXLA_BF16 == 13 && CYXLA_C64 == 14 && CYXLA_C128 == 15,
+              "element types");
+
 #define CYXLA_TESTS_OFFSET(type, member, offset) \
   static_assert(offsetof(type, member) == (offset), #type "." #member)
 

@@ -31,7 +31,7 @@ class ViewsTest : public test::RuntimeTest {
 };
 
 constexpr const char* kSmall = "input F32[3]\noutput F32[3] scale 0 2\n";
-constexpr const char* kLarge = "input F32[10000]\noutput F32[10000] scale 0 2\n";
+constexpr const char* kLarge = "input F32[16384]\noutput F32[16384] scale 0 2\n";
 
 TEST_F(ViewsTest, ViewsAreKeptForTheSameAddress) {
   const ProgramReference program = compile(kSmall);
@@ -69,16 +69,16 @@ TEST_F(ViewsTest, WithoutZeroCopyInputsAreCopiedFirst) {
 
 TEST_F(ViewsTest, LargeInputsAreReadInPlaceAtOnce) {
   const ProgramReference program = compile(kLarge);
-  const Array<float> input(std::vector<float>(10000, 1));
-  EXPECT_EQ(run(program, input, 1, std::vector<float>(10000, 2)), 1U);
-  EXPECT_EQ(run(program, input, 1, std::vector<float>(10000, 2)), 0U);
+  const Array<float> input(std::vector<float>(16384, 1));
+  EXPECT_EQ(run(program, input, 1, std::vector<float>(16384, 2)), 1U);
+  EXPECT_EQ(run(program, input, 1, std::vector<float>(16384, 2)), 0U);
 }
 
 TEST_F(ViewsTest, MisalignedInputsNeedNoNewViews) {
   const ProgramReference program = compile(kLarge);
-  const std::vector<float> doubled(10000, 2);
-  const Array<float> first(std::vector<float>(10000, 1), 4);
-  const Array<float> second(std::vector<float>(10000, 1), 32);
+  const std::vector<float> doubled(16384, 2);
+  const Array<float> first(std::vector<float>(16384, 1), 4);
+  const Array<float> second(std::vector<float>(16384, 1), 32);
   run(program, first, 1, doubled);
   for (int i = 0; i < 4; ++i) {
     EXPECT_EQ(run(program, i % 2 == 0 ? second : first, 1, doubled), 0U);
@@ -89,8 +89,8 @@ TEST_F(ViewsTest, MisalignedInputsNeedNoNewViews) {
 TEST_F(ViewsTest, MovingInputsKeepTheNumberOfViewsSmall) {
   const ProgramReference program = compile(kLarge);
   for (int i = 0; i < 50; ++i) {
-    const Array<float> input(std::vector<float>(10000, static_cast<float>(i)));
-    run(program, input, 1, std::vector<float>(10000, static_cast<float>(2 * i)));
+    const Array<float> input(std::vector<float>(16384, static_cast<float>(i)));
+    run(program, input, 1, std::vector<float>(16384, static_cast<float>(2 * i)));
   }
   EXPECT_LE(fake.live(FAKE_PLUGIN_VIEW), 2) << fake.live_by_kind();
 }
@@ -128,6 +128,24 @@ TEST_F(ViewsTest, DroppedOutputsAreNotRead) {
   void* const outputs[] = {nullptr, nullptr};
   EXPECT_EQ(execute(&program->spec(), nullptr, outputs, 1), 0);
   EXPECT_EQ(fake.calls("PJRT_Buffer_UnsafePointer"), pointers);
+}
+
+// Inputs belong to the caller. A program that marks none as donated cannot take one, so nothing is
+// said about it.
+TEST_F(ViewsTest, InputsOfAProgramThatMarksDonationMayNotBeDonated) {
+  fake.set(FAKE_PLUGIN_RECORD_EXECUTIONS, 1);
+  const std::string code = "input F32[3]\ninput F32[3]\noutput F32[3] add 0 1\n";
+  const Array<float> both({1, 2, 3});
+  const cyxla_input inputs[] = {both.input(PJRT_Buffer_Type_F32), both.input(PJRT_Buffer_Type_F32)};
+  void* const outputs[] = {nullptr};
+  for (const char* mark : {"# tf.aliasing_output = 0\n", "# jax.buffer_donor = true\n"}) {
+    const ProgramReference program = compile(mark + code);
+    ASSERT_EQ(execute(&program->spec(), inputs, outputs, 1), 0) << last_message();
+    EXPECT_EQ(fake.recorded(FAKE_PLUGIN_NON_DONATABLE), "0 1") << mark;
+  }
+  const ProgramReference program = compile(code);
+  ASSERT_EQ(execute(&program->spec(), inputs, outputs, 1), 0) << last_message();
+  EXPECT_EQ(fake.recorded(FAKE_PLUGIN_NON_DONATABLE), "");
 }
 
 // What a call costs once everything is in place: the execution, its event, and its outputs.

@@ -32,7 +32,7 @@ inline runtime::Signature signature_of(std::string_view code, std::string name =
     std::istringstream words(line);
     std::string keyword;
     std::string type;
-    if (!(words >> keyword >> type)) {
+    if (!(words >> keyword >> type) || keyword == "#") {
       continue;
     }
     runtime::ArrayType array;
