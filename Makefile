@@ -6,16 +6,17 @@ RUN_TESTS = $(PYTHON) tools/run_tests.py
 # One version for 'make pytest', for example VERSION=3.12; empty: all that are found.
 VERSION =
 
-.PHONY: help demo test lint ctest sanitize pytest format clean
+.PHONY: help demo test bench lint ctest sanitize pytest format clean
 
 help:
 	@echo 'make demo      fit a model with JAX, compile it, minimise it from C++ and Cython threads'
-	@echo 'make test      everything below but format, on Python 3.11, 3.12 and 3.13'
+	@echo 'make test      lint, ctest and pytest, on Python 3.11, 3.12 and 3.13'
 	@echo 'make lint      layer check, formatters, ruff, mypy, cppcheck, clang-tidy'
 	@echo 'make ctest     the C++ tests'
 	@echo 'make sanitize  the C++ tests under the sanitizers'
 	@echo 'make pytest    the Python tests; VERSION=3.12 for one interpreter, ARGS="-k name" for pytest'
 	@echo 'make format    rewrite the sources as the formatters want them'
+	@echo 'make bench     time calls beside other ways to call; ARGS=--quick for a minute'
 	@echo 'make clean     remove build/'
 
 demo:
@@ -34,6 +35,12 @@ lint ctest sanitize format:
 pytest:
 	@tools/bootstrap
 	@$(RUN_TESTS) pytest --version '$(VERSION)' -- $(ARGS)
+
+bench:
+	@tools/bootstrap demo
+	@$(PYTHON) tools/package.py demo
+	@$(ENVIRONMENT)/bin/python -m pip install --quiet -r benchmarks/requirements.txt
+	@$(ENVIRONMENT)/bin/python benchmarks/run.py $(ARGS)
 
 clean:
 	rm -rf build

@@ -22,7 +22,8 @@ from package import install_wheel
 from pythons import VERSIONS, find_pythons
 from steps import BUILD, ROOT, StepError, configure, run, say, step
 
-PARTS = ("lint", "ctest", "sanitize", "pytest")
+# What runs without a part named; the sanitizers and the formatter run on request.
+PARTS = ("lint", "ctest", "pytest")
 
 
 def _fixed_addresses() -> list[str]:
@@ -148,7 +149,7 @@ class Session:
 def main() -> int:
     """Run the parts named, all without a name; return 1 when one of them failed."""
     parser = argparse.ArgumentParser(description="Runs the tests, all of them or a part.")
-    parser.add_argument("part", nargs="?", choices=[*PARTS, "format"])
+    parser.add_argument("part", nargs="?", choices=[*PARTS, "sanitize", "format"])
     parser.add_argument("--version", default="", help="one Python version, such as 3.12")
     parser.epilog = "What follows -- is passed to pytest."
     own, pytest_arguments = sys.argv[1:], []

@@ -139,13 +139,17 @@ def _trace(function: Callable[..., Any], arguments: Any) -> Any:
 def _release(jaxpr: Any) -> None:
     """Let JAX forget a trace that nobody will use again.
 
-    With keep_unused, its caches hold values that hold their own weakly held keys: each lowering,
-    and every array that the function closed over, would stay in memory.
+    With keep_unused, the caches of JAX 0.11 and later hold values that hold their own weakly held
+    keys: each lowering, and every array that the function closed over, would stay in memory.
     """
+    if not isinstance(jaxpr, jax_core.Jaxpr):
+        return  # older versions trace to a ClosedJaxpr, and forget by themselves
     for module in (jax._src.core, jax._src.interpreters.pxla, jax._src.pjit):
         for cache in list(vars(module).values()):
             if not isinstance(cache, type) and hasattr(cache, "evict_weakref"):
-                cache.evict_weakref(jaxpr)
+                # A cache whose keys are of another kind may be unable to compare with this one.
+                with contextlib.suppress(TypeError):
+                    cache.evict_weakref(jaxpr)
 
 
 def _decide_x64(leaves: tuple[Leaf, ...], x64: bool | None) -> bool | None:

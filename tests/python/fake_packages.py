@@ -74,6 +74,9 @@ def only_site(monkeypatch: pytest.MonkeyPatch, *sites: Path) -> None:
     """Make the folders the only ones with installed packages; the standard library stays."""
     standard = [path for path in sys.path if "site-packages" not in path]
     monkeypatch.setattr(sys, "path", [*map(str, sites), *standard])
+    for package in ("xla_plugins", "jax_plugins", "libtpu"):
+        # One that a test imported would still be found.
+        monkeypatch.delitem(sys.modules, package, raising=False)
     importlib.invalidate_caches()
     for variable in ("CYXLA_PJRT_PLUGIN", "CYXLA_PLATFORM"):
         monkeypatch.delenv(variable, raising=False)

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import array
-import importlib.util
 import re
 import warnings
 from pathlib import Path
@@ -17,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+import cyxla
 from cyxla import dtypes
 from cyxla.dtypes import ArrayType, ElementType, convert
 from cyxla.errors import ArgumentError
@@ -32,10 +32,7 @@ def array_type(dtype: object, *shape: int) -> ArrayType:
 
 
 def test_values_are_those_of_the_pjrt_header() -> None:
-    spec = importlib.util.find_spec("xla_plugins.xla_cpu_pjrt")
-    assert spec is not None
-    assert spec.origin is not None
-    text = (Path(spec.origin).parent / "include" / "pjrt_c_api.h").read_text()
+    text = Path(cyxla.get_include()[0], "pjrt_c_api.h").read_text()
     end = text.index("} PJRT_Buffer_Type;")
     body = text[text.rindex("typedef enum {", 0, end) : end]
     names = re.findall(r"^\s*PJRT_Buffer_Type_(\w+),", body, re.MULTILINE)

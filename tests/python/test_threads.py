@@ -112,6 +112,36 @@ for size in (4, 256, 4096):
     )
 
 
+def test_an_executable_is_dropped_during_a_call_that_does_not_hold_it(modules: Path) -> None:
+    # The spec may not be used again, but the call that is under way ends well.
+    run_with_modules(
+        modules,
+        _PRELUDE
+        + """
+x, y = np.eye(200, dtype="f4"), np.zeros((200, 200), "f4")
+expected = slow().run([x])[0]
+during = []
+for _ in range(3):
+    executable = slow()
+    spec = c_table.program_spec(executable)
+    done = []
+    def work():
+        done.append(c_table.execute(spec, [(x.ctypes.data, 11, x.size)], [y.ctypes.data], True))
+    thread = threading.Thread(target=work)
+    y[:] = 0
+    thread.start()
+    time.sleep(0.01)
+    del executable
+    gc.collect()
+    during.append(not done)
+    thread.join()
+    assert done == [(0, "")], done
+    np.testing.assert_array_equal(y, expected)
+assert any(during)
+""",
+    )
+
+
 def test_python_threads_drop_their_executables(modules: Path) -> None:
     run_with_modules(
         modules,

@@ -52,6 +52,10 @@ TEST_F(CppHeaderTest, InputsHaveTypeAndNumberOfElements) {
   EXPECT_EQ(one.data, &scalar);
   EXPECT_EQ(one.element_type, PJRT_Buffer_Type_S16);
   EXPECT_EQ(one.num_elements, 1U);
+  std::array<float, 2> changeable = {1, 2};
+  const cyxla_input two = cyxla::input(std::span(changeable));
+  EXPECT_EQ(two.element_type, PJRT_Buffer_Type_F32);
+  EXPECT_EQ(two.num_elements, 2U);
 }
 
 TEST_F(CppHeaderTest, ProgramsExecuteAndKeepTheirSpec) {
