@@ -66,12 +66,16 @@ ways = {
     "preparing": (10, repeat(lambda: c_table.discard(c_table.prepare(f, inputs, outputs, True)))),
 }
 grown = {}
+LIMIT = 256 * 1024
 for way, (divisor, calls) in ways.items():
     calls(NUM_CALLS // divisor // 10)
-    before = resident_bytes()
-    calls(NUM_CALLS // divisor)
-    grown[way] = resident_bytes() - before
-assert all(growth < 256 * 1024 for growth in grown.values()), grown
+    for _ in range(3):  # the plugin's threads move memory too, but a leak grows every time
+        before = resident_bytes()
+        calls(NUM_CALLS // divisor)
+        grown[way] = resident_bytes() - before
+        if grown[way] < LIMIT:
+            break
+assert all(growth < LIMIT for growth in grown.values()), grown
 """
 
 _CYCLES = """
@@ -100,9 +104,12 @@ def cycles(count):
         cycle()
 
 cycles(20)
-before = resident_bytes()
-cycles(120)
-grown = resident_bytes() - before
+for _ in range(3):  # as above
+    before = resident_bytes()
+    cycles(120)
+    grown = resident_bytes() - before
+    if grown < 120 * 10 * 1024:
+        break
 assert grown < 120 * 10 * 1024, grown
 """
 
