@@ -19,7 +19,7 @@ from cyxla.dtypes import ArrayType, ElementType
 from cyxla.errors import LoweringError, UnsupportedError
 from cyxla.program import Program, identifier
 
-__all__ = ["Artifact", "current_version", "for_version", "portable_artifact", "version_tuple"]
+__all__ = ["Artifact", "current_version", "for_version", "portable_artifact"]
 
 Operation: TypeAlias = Any  # jaxlib's MLIR bindings carry no annotations that mypy can follow
 
@@ -73,11 +73,6 @@ class Artifact(NamedTuple):
 def current_version() -> str:
     """The StableHLO version of the installed jaxlib, such as "1.17.0"."""
     return str(stablehlo.get_current_version())
-
-
-def version_tuple(version: str) -> tuple[int, ...]:
-    """Comparable form of a StableHLO version."""
-    return tuple(int(part) for part in version.split("."))
 
 
 def portable_artifact(module: ir.Module, name: str) -> Artifact:

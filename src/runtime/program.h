@@ -39,7 +39,6 @@ class Program {
   }
   const cyxla_program_spec& spec() const noexcept { return spec_; }
   const Signature& signature() const noexcept { return signature_; }
-  const pjrt::LoadedExecutable& executable() const noexcept { return executable_; }
 
   void retain() noexcept { references_.fetch_add(1, std::memory_order_relaxed); }
   // True for the last reference.

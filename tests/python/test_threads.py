@@ -344,13 +344,13 @@ def test_the_process_ends_while_threads_execute(modules: Path, kind: str, plugin
             modules,
             _PRELUDE
             + f"""
+import contextlib
 programs = lines({size})
 def run():
     # Its traceback would need stderr, which CPython does not give daemon threads at the very end.
     with contextlib.suppress(cyxla.ShutdownError):
         while True:
             programs[0][0].run([np.zeros({size}, "f4")])
-import contextlib
 {start[kind]}
 time.sleep(0.2)
 """,
