@@ -49,6 +49,7 @@ cdef extern from "runtime/signature.h" namespace "cyxla::runtime" nogil:
         vector[CoreArrayType] inputs
         vector[CoreArrayType] outputs
         cpp_bool needs_python
+        vector[size_t] in_place_outputs
 
 cdef extern from "runtime/error_log.h" namespace "cyxla::runtime" nogil:
     cdef cppclass CoreErrorInfo "cyxla::runtime::ErrorInfo":
@@ -84,6 +85,7 @@ cdef extern from "runtime/runtime.h" namespace "cyxla::runtime" nogil:
         double seconds
         MemoryStatistics memory
         OptionalDouble flops
+        OptionalInt instructions
     cdef cppclass Capabilities:
         cpp_bool aliased_inputs
         cpp_bool inplace_outputs

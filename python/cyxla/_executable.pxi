@@ -1,127 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # Executable and BoundCall: from NumPy arrays to the core's inputs and outputs and back.
 cimport cython
-cimport numpy as cnp
 from cpython.list cimport PyList_GET_ITEM
-from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_New, PyTuple_SET_ITEM
-
-cnp.import_array()
-
-cdef extern from "numpy/arrayobject.h" nogil:
-    ctypedef struct PyArrayObject:
-        pass
-    ctypedef struct PyArray_Descr:
-        pass
-    bint PyArray_CheckExact(PyObject* array)
-    PyArray_Descr* PyArray_DESCR(PyArrayObject* array)
-    bint PyArray_IS_C_CONTIGUOUS(PyArrayObject* array)
-    bint PyArray_ISWRITEABLE(PyArrayObject* array)
-    void* PyArray_DATA(PyArrayObject* array)
-    int PyArray_NDIM(PyArrayObject* array)
-    cnp.npy_intp* PyArray_DIMS(PyArrayObject* array)
-
-cdef extern from "numpy/arrayobject.h":
-    object PyArray_Empty(int ndim, const cnp.npy_intp* dims, PyArray_Descr* stolen_dtype, int fortran)
+from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 
 # Up to this many inputs or outputs a call needs no memory for their descriptions.
 cdef enum:
     MAX_ON_STACK = 32
-
-
-cdef class _Arrays:
-    """The inputs or the outputs of a program: their types, in the forms that a call needs."""
-    cdef readonly tuple types        # ArrayType of each
-    cdef tuple names                 # path name of each, or None
-    cdef tuple dtypes
-    cdef str noun
-    cdef vector[PyArray_Descr*] descriptors   # borrowed from dtypes
-    cdef vector[int] ranks
-    cdef vector[vector[cnp.npy_intp]] shapes
-
-    def __init__(self, types, names, str noun):
-        cdef vector[cnp.npy_intp] shape
-        self.types = tuple(types)
-        self.names = None if names is None else tuple(names)
-        self.noun = noun
-        self.dtypes = tuple(type_.dtype for type_ in self.types)
-        for type_, dtype in zip(self.types, self.dtypes):
-            shape = type_.shape
-            self.descriptors.push_back(<PyArray_Descr*><PyObject*>dtype)
-            self.ranks.push_back(len(type_.shape))
-            self.shapes.push_back(shape)
-
-    cdef bint fits(self, Py_ssize_t i, PyObject* array) noexcept:
-        """Whether an object is an array that a call can use as it is."""
-        cdef int k
-        if not PyArray_CheckExact(array) or PyArray_DESCR(<PyArrayObject*>array) != self.descriptors[i]:
-            return False
-        if PyArray_NDIM(<PyArrayObject*>array) != self.ranks[i] or not PyArray_IS_C_CONTIGUOUS(<PyArrayObject*>array):
-            return False
-        for k in range(self.ranks[i]):
-            if PyArray_DIMS(<PyArrayObject*>array)[k] != self.shapes[i][k]:
-                return False
-        return True
-
-    cdef object empty(self, Py_ssize_t i):
-        Py_INCREF(self.dtypes[i])
-        return PyArray_Empty(self.ranks[i], self.shapes[i].data(), self.descriptors[i], 0)
-
-    cdef str where(self, Py_ssize_t i):
-        return f"{self.noun} {i}" if self.names is None else f"{self.noun} {i} ({self.names[i]!r})"
-
-    cdef tuple as_tuple(self, object arrays):
-        """`arrays` as a tuple of the right length, which then holds the references."""
-        cdef Py_ssize_t expected = len(self.types)
-        if not isinstance(arrays, (list, tuple)):
-            raise errors.ArgumentError(
-                f"the {self.noun}s must be a list or tuple of {expected} arrays,"
-                f" not {type(arrays).__name__}; write [array] for one, jax.tree.leaves(tree) for a pytree"
-            )
-        result = tuple(arrays)
-        if len(result) != expected:
-            wanted = ", ".join(f"{self.where(i)}: {type_}" for i, type_ in enumerate(self.types))
-            raise errors.ArgumentError(
-                f"expected {expected} {self.noun}{'s' if expected != 1 else ''}, got {len(result)};"
-                f" the program's are ({wanted})"
-            )
-        return result
-
-    cdef int check_exact(self, Py_ssize_t i, PyObject* array, bint writable) except -1:
-        """Raises unless a call can use the array's own memory."""
-        if not self.fits(i, array):
-            value = <object>array
-            given = type(value).__name__
-            if isinstance(value, cnp.ndarray):
-                contiguity = "" if value.flags.c_contiguous else " that is not C-contiguous"
-                given = dtypes.describe(value.dtype, value.shape) + contiguity
-                if not PyArray_CheckExact(array):
-                    given = f"a {type(value).__name__}, whose np.asarray() would do: {given}"
-            raise errors.ArgumentError(
-                f"{self.where(i)}: expected a C-contiguous array {self.types[i]}, got {given}; it is used in"
-                " place, so nothing is converted"
-            )
-        if writable and not PyArray_ISWRITEABLE(<PyArrayObject*>array):
-            raise errors.ArgumentError(f"{self.where(i)}: the array is read-only")
-        return 0
-
-    cdef int check_disjoint(self, tuple arrays, const size_t* sizes_bytes) except -1:
-        """Raises when two outputs share memory."""
-        cdef Py_ssize_t i, j
-        cdef PyObject* a
-        cdef PyObject* b
-        for i in range(len(arrays)):
-            a = PyTuple_GET_ITEM_ptr(arrays, i)
-            for j in range(i):
-                b = PyTuple_GET_ITEM_ptr(arrays, j)
-                if a != <PyObject*>None and b != <PyObject*>None and overlap(a, sizes_bytes[i], b, sizes_bytes[j]):
-                    raise errors.ArgumentError(f"{self.where(j)} and {self.where(i)} share memory")
-        return 0
-
-
-cdef bint overlap(PyObject* a, size_t a_bytes, PyObject* b, size_t b_bytes) noexcept:
-    cdef char* a_data = <char*>PyArray_DATA(<PyArrayObject*>a)
-    cdef char* b_data = <char*>PyArray_DATA(<PyArrayObject*>b)
-    return a_bytes > 0 and b_bytes > 0 and a_data < b_data + b_bytes and b_data < a_data + a_bytes
 
 
 cdef class _Arguments:
@@ -270,6 +155,29 @@ cdef class Executable:
             raise_error()
         return bound
 
+    def warm_up(self, inputs=None, int calls=3):
+        """Execute the program on this thread and drop the results, so that a later call is not the slow first one.
+
+        A thread's first call of a program makes what its later calls use: do this on the thread that will execute, in
+        native code with a call of `execute` or `call` itself. Host callbacks of the program run too.
+
+        Args:
+            inputs: as `arrays` of `run`; zeros by default. Give real ones where zeros would keep a loop going.
+            calls: how often, at least once.
+
+        Raises:
+            ArgumentError: as `run`, or `calls` is less than 1.
+            ExecutionError: with the plugin's message.
+        """
+        if calls < 1:
+            raise errors.ArgumentError(f"calls must be at least 1, got {calls}")
+        if inputs is None:
+            inputs = [memory.aligned_empty(type_.shape, type_.dtype) for type_ in self.inputs.types]
+            for array in inputs:
+                array.fill(0)
+        for _ in range(calls):
+            self.run(inputs)
+
     cdef list fill_inputs(self, tuple arguments, Input* inputs):
         """Describes the arguments to the core; returns what keeps converted arrays alive."""
         cdef Py_ssize_t i
@@ -320,10 +228,6 @@ cdef PyObject* PyList_GET_ITEM_ptr(list items, Py_ssize_t i) noexcept:
     return <PyObject*>PyList_GET_ITEM(items, i)
 
 
-cdef PyObject* PyTuple_GET_ITEM_ptr(tuple items, Py_ssize_t i) noexcept:
-    return <PyObject*>PyTuple_GET_ITEM(items, i)
-
-
 cdef void fill_outputs(tuple results, void** outputs) noexcept:
     cdef Py_ssize_t i
     for i in range(len(results)):
@@ -335,13 +239,16 @@ cdef int raise_error() except -1:
     return -1
 
 
-cdef object make_executable(const ProgramSpec* spec, str name, tuple inputs, tuple outputs, object input_names):
+cdef object make_executable(
+    const ProgramSpec* spec, str name, tuple inputs, tuple outputs, object input_names, bint outputs_in_place
+):
     """Takes over the one reference to a compiled program."""
     cdef Executable executable = Executable.__new__(Executable, _maker)
     executable.spec = spec
     executable.name = name
     executable.inputs = _Arrays(inputs, input_names, "argument")
     executable.outputs = _Arrays(outputs, None, "output")
+    executable.outputs.aligned = outputs_in_place
     return executable
 
 

@@ -15,7 +15,7 @@ from cyxla._core cimport *
 
 from typing import NamedTuple
 
-from cyxla import dtypes, errors
+from cyxla import dtypes, errors, memory
 
 set_exception_class(ErrorCode.kInternal, errors.Error)
 set_exception_class(ErrorCode.kArgument, errors.ArgumentError)
@@ -28,6 +28,7 @@ set_exception_class(ErrorCode.kFork, errors.ForkError)
 
 globals()["ABI_VERSION"] = <int>ABI_VERSION
 
+include "_arrays.pxi"
 include "_executable.pxi"
 
 
@@ -201,10 +202,12 @@ cdef vector[CoreArrayType] core_types(types) except *:
 
 
 def compile_code(
-    bytes code, str code_format, overrides, str name, inputs, outputs, bint needs_python, input_names=None
+    bytes code, str code_format, overrides, str name, inputs, outputs, bint needs_python, input_names=None,
+    in_place_outputs=(),
 ):
     """Compile a program with the loaded plugin.
 
+    `in_place_outputs` are the outputs for which the code takes a donated destination after its inputs, in that order.
     Returns the Executable and a dict of statistics, None where the plugin does not tell.
     """
     cdef Runtime* runtime = need_runtime()
@@ -219,11 +222,12 @@ def compile_code(
     signature.inputs = core_types(inputs)
     signature.outputs = core_types(outputs)
     signature.needs_python = needs_python
+    signature.in_place_outputs = tuple(in_place_outputs)
     for option, value in overrides.items():
         set_override(core_overrides, option, value)
     with nogil:
         program = runtime.compile(core_code, core_format, core_overrides, signature, statistics)
-    executable = make_executable(&program.spec(), name, inputs, outputs, input_names)
+    executable = make_executable(&program.spec(), name, inputs, outputs, input_names, len(in_place_outputs) > 0)
     return executable, {
         "seconds": statistics.seconds,
         "program_bytes": len(code),
@@ -232,6 +236,7 @@ def compile_code(
         "output_bytes": optional_to_python(statistics.memory.output_bytes),
         "temporary_bytes": optional_to_python(statistics.memory.temporary_bytes),
         "flops": optional_to_python(statistics.flops),
+        "instructions": optional_to_python(statistics.instructions),
     }
 
 

@@ -2,6 +2,7 @@
 #include "pjrt/buffer.h"
 
 #include <array>
+#include <utility>
 
 #include "pjrt/event.h"
 
@@ -13,6 +14,25 @@ constexpr std::size_t kMaxRank = 32;
 
 // Plugins call it without a null check when a view is destroyed.
 void ignore_deletion(void* /*device_buffer*/, void* /*user_arg*/) {}
+
+Status buffer_from_host(const Client& client, const void* host_data, Shape shape,
+                        PJRT_HostBufferSemantics semantics, Buffer& out, Event& done) noexcept {
+  const Api& api = client.api();
+  CYXLA_PJRT_ARGS(PJRT_Client_BufferFromHostBuffer, args);
+  args.client = client.get();
+  args.data = host_data;
+  args.type = static_cast<PJRT_Buffer_Type>(shape.element_type);
+  args.dims = shape.dimensions.data();
+  args.num_dims = shape.dimensions.size();
+  args.host_buffer_semantics = semantics;
+  args.device = client.device();
+  Status status(api, api.table().PJRT_Client_BufferFromHostBuffer(&args));
+  if (status.ok()) {
+    out = Buffer(api, args.buffer);
+    done = Event(api, args.done_with_host_buffer);
+  }
+  return status;
+}
 
 }  // namespace
 
@@ -35,22 +55,16 @@ Status make_view(const Client& client, void* host_data, Shape shape, Buffer& out
 
 Status copy_from_host(const Client& client, const void* host_data, Shape shape,
                       Buffer& out) noexcept {
-  const Api& api = client.api();
-  CYXLA_PJRT_ARGS(PJRT_Client_BufferFromHostBuffer, args);
-  args.client = client.get();
-  args.data = host_data;
-  args.type = static_cast<PJRT_Buffer_Type>(shape.element_type);
-  args.dims = shape.dimensions.data();
-  args.num_dims = shape.dimensions.size();
-  args.host_buffer_semantics = PJRT_HostBufferSemantics_kImmutableOnlyDuringCall;
-  args.device = client.device();
-  Status status(api, api.table().PJRT_Client_BufferFromHostBuffer(&args));
-  if (!status.ok()) {
-    return status;
-  }
-  out = Buffer(api, args.buffer);
-  const Event done(api, args.done_with_host_buffer);
-  return done ? await(api, done) : Status();
+  Event done;
+  Status status = buffer_from_host(client, host_data, shape,
+                                   PJRT_HostBufferSemantics_kImmutableOnlyDuringCall, out, done);
+  return status.ok() && done ? await(client.api(), done) : std::move(status);
+}
+
+Status make_destination(const Client& client, void* host_data, Shape shape, Buffer& out) noexcept {
+  Event done;  // comes when the buffer is gone, so nobody waits for it
+  return buffer_from_host(client, host_data, shape, PJRT_HostBufferSemantics_kMutableZeroCopy, out,
+                          done);
 }
 
 Status copy_to_host(const Api& api, PJRT_Buffer* buffer, Shape shape, void* host_data,

@@ -25,6 +25,11 @@ Status make_view(const Client& client, void* host_data, Shape shape, Buffer& out
 Status copy_from_host(const Client& client, const void* host_data, Shape shape,
                       Buffer& out) noexcept;
 
+// A buffer to donate to a program, whose output then lies in the host's memory: the caller's, which
+// must be kAlignment-aligned and is undefined until the output is there. A client that cannot alias
+// host memory copies, and the output lies elsewhere.
+Status make_destination(const Client& client, void* host_data, Shape shape, Buffer& out) noexcept;
+
 // Copies a buffer's contents, row-major, to host memory and waits for the end of the copy.
 Status copy_to_host(const Api& api, PJRT_Buffer* buffer, Shape shape, void* host_data,
                     std::size_t size_bytes) noexcept;

@@ -43,6 +43,27 @@ std::optional<std::int64_t> object_bytes(std::string_view serialized) {
   return readable ? known(total) : std::nullopt;
 }
 
+// The number of instructions in a serialized HloModuleProto: its computations (3) hold them in
+// field
+// 2. With its configuration, the module is field 1 of a message around it.
+std::optional<std::int64_t> count_instructions(std::string_view format, std::string_view program) {
+  std::int64_t count = 0;
+  bool readable = true;
+  const auto visit_module = [&](std::string_view module) {
+    readable &= for_each_bytes_field(module, 3, [&](std::string_view computation) {
+      readable &= for_each_bytes_field(computation, 2, [&](std::string_view) { ++count; });
+    });
+  };
+  if (format == "hlo_with_config") {
+    readable &= for_each_bytes_field(program, 1, visit_module);
+  } else if (format == "hlo") {
+    visit_module(program);
+  } else {
+    return std::nullopt;
+  }
+  return readable ? known(count) : std::nullopt;
+}
+
 }  // namespace
 
 Handle<PJRT_Executable> LoadedExecutable::executable() const {
@@ -117,6 +138,28 @@ std::optional<std::int64_t> LoadedExecutable::object_code_bytes(PJRT_Executable*
     }
   });
   return object_bytes({args.serialized_bytes, args.serialized_bytes_size});
+}
+
+std::optional<std::int64_t> LoadedExecutable::num_instructions() const {
+  if (!api_->has(CYXLA_SLOT(PJRT_Executable_OptimizedProgram))) {
+    return std::nullopt;
+  }
+  const Handle<PJRT_Executable> executable = this->executable();
+  PJRT_Program program = {};
+  program.struct_size = PJRT_Program_STRUCT_SIZE;
+  CYXLA_PJRT_ARGS(PJRT_Executable_OptimizedProgram, args);
+  args.executable = executable.get();
+  args.program = &program;
+  // Asked twice: for the size, then for the bytes.
+  if (!api_->call(CYXLA_SLOT(PJRT_Executable_OptimizedProgram), args).ok()) {
+    return std::nullopt;
+  }
+  std::string code(program.code_size, '\0');
+  program.code = code.data();
+  if (!api_->call(CYXLA_SLOT(PJRT_Executable_OptimizedProgram), args).ok()) {
+    return std::nullopt;
+  }
+  return count_instructions({program.format, program.format_size}, code);
 }
 
 std::optional<double> LoadedExecutable::flops() const {

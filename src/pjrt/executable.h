@@ -41,6 +41,8 @@ class LoadedExecutable {
   MemoryStatistics memory_statistics() const;
   // Floating-point operations of one execution by the plugin's cost analysis.
   std::optional<double> flops() const;
+  // HLO instructions after the plugin's optimization, those of all computations together.
+  std::optional<std::int64_t> num_instructions() const;
 
  private:
   Handle<PJRT_Executable> executable() const;

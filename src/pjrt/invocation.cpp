@@ -11,12 +11,13 @@
 namespace cyxla::pjrt {
 
 Invocation::Invocation(const Api& api, const LoadedExecutable& executable,
-                       std::size_t num_arguments, std::size_t num_outputs, bool forbid_donation)
+                       std::size_t num_arguments, std::size_t num_outputs,
+                       std::size_t num_not_donated)
     : api_(&api),
       executable_(executable.get()),
       arguments_(num_arguments),
       outputs_(num_outputs),
-      non_donatable_(forbid_donation ? num_arguments : 0) {
+      non_donatable_(std::min(num_arguments, num_not_donated)) {
   std::iota(non_donatable_.begin(), non_donatable_.end(), std::int64_t{0});
 }
 

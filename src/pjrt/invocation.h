@@ -14,10 +14,13 @@ namespace cyxla::pjrt {
 // executions. Borrows the executable and the argument buffers. One thread at a time.
 class Invocation {
  public:
-  // Every input belongs to somebody else, so each execution forbids to donate any, unless the
-  // program is known not to: the plugin looks every forbidden index up. Throws std::bad_alloc.
+  static constexpr std::size_t kAllArguments = static_cast<std::size_t>(-1);
+
+  // The first `num_not_donated` arguments belong to somebody else, so each execution forbids to
+  // donate them. 0 where the program is known not to: the plugin looks every forbidden index up.
+  // Throws std::bad_alloc.
   Invocation(const Api& api, const LoadedExecutable& executable, std::size_t num_arguments,
-             std::size_t num_outputs, bool forbid_donation = true);
+             std::size_t num_outputs, std::size_t num_not_donated = kAllArguments);
   Invocation(const Invocation&) = delete;
   Invocation& operator=(const Invocation&) = delete;
   ~Invocation() { release_outputs(); }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/context.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace cyxla::runtime {
@@ -20,8 +21,9 @@ Context::Context(const pjrt::Client& client, Capabilities capabilities, const Si
       capabilities_(capabilities),
       inputs_(signature.inputs.size()),
       outputs_(signature.outputs.size()),
-      invocation_(client.api(), executable, signature.inputs.size(), signature.outputs.size(),
-                  signature.marks_donation) {
+      invocation_(
+          client.api(), executable, signature.inputs.size() + signature.in_place_outputs.size(),
+          signature.outputs.size(), signature.marks_donation ? signature.inputs.size() : 0) {
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
     inputs_[i].shape = shape_of(signature.inputs[i]);
     inputs_[i].size_bytes = signature.inputs[i].size_bytes();
@@ -33,27 +35,29 @@ Context::Context(const pjrt::Client& client, Capabilities capabilities, const Si
     outputs_[i].shape = shape_of(signature.outputs[i]);
     outputs_[i].size_bytes = signature.outputs[i].size_bytes();
   }
+  for (std::size_t i = 0; i < signature.in_place_outputs.size(); ++i) {
+    outputs_[signature.in_place_outputs[i]].destination_argument = inputs_.size() + i;
+  }
 }
 
 pjrt::Status Context::bind_input(std::size_t index, const void* data, InputPolicy policy) noexcept {
   Input& input = inputs_[index];
   pjrt::Status status;
   if (!capabilities_.aliased_inputs) {
-    status = pjrt::copy_from_host(client_, data, input.shape, input.view);
-    invocation_.set_argument(index, input.view.get());
+    status = pjrt::copy_from_host(client_, data, input.shape, input.views[0]);
+    invocation_.set_argument(index, input.views[0].get());
     return status;
   }
   if (policy != InputPolicy::kCopy && input.size_bytes > 0 && is_aligned(data)) {
-    if (data == input.viewed) {
-      invocation_.set_argument(index, input.view.get());
-      return status;
+    for (std::size_t i = 0; i < kNumViews; ++i) {
+      if (input.viewed[i] == data) {
+        invocation_.set_argument(index, input.views[i].get());
+        return status;
+      }
     }
-    const bool worth_a_view = policy == InputPolicy::kKeep || data == input.last_copied ||
-                              input.size_bytes >= kViewAtOnceBytes;
-    if (worth_a_view) {
-      status = view_input(input, data);
-      invocation_.set_argument(index, input.view.get());
-      return status;
+    if (policy == InputPolicy::kKeep || input.size_bytes >= kViewAtOnceBytes ||
+        std::find(input.copied.begin(), input.copied.end(), data) != input.copied.end()) {
+      return view_input(index, data);
     }
   }
   status = stage_input(input, data);
@@ -61,14 +65,19 @@ pjrt::Status Context::bind_input(std::size_t index, const void* data, InputPolic
   return status;
 }
 
-pjrt::Status Context::view_input(Input& input, const void* data) noexcept {
-  input.view.reset();
-  input.viewed = nullptr;
+pjrt::Status Context::view_input(std::size_t index, const void* data) noexcept {
+  Input& input = inputs_[index];
+  const std::size_t i = input.next_view;
+  input.next_view = (i + 1) % kNumViews;
+  input.views[i].reset();
+  input.viewed[i] = nullptr;
   // The PJRT interface takes views by mutable address; inputs are never donated, so nothing writes
   // there.
-  pjrt::Status status = pjrt::make_view(client_, const_cast<void*>(data), input.shape, input.view);
+  pjrt::Status status =
+      pjrt::make_view(client_, const_cast<void*>(data), input.shape, input.views[i]);
   if (status.ok()) {
-    input.viewed = data;
+    input.viewed[i] = data;
+    invocation_.set_argument(index, input.views[i].get());
   }
   return status;
 }
@@ -84,8 +93,28 @@ pjrt::Status Context::stage_input(Input& input, const void* data) noexcept {
   if (input.size_bytes > 0) {
     std::memcpy(input.staging.get(), data, input.size_bytes);
   }
-  input.last_copied = data;
+  input.copied[input.next_copied] = data;
+  input.next_copied = (input.next_copied + 1) % kNumViews;
   return {};
+}
+
+bool Context::bind_output(std::size_t index, void* destination, pjrt::Status& status) noexcept {
+  Output& output = outputs_[index];
+  if (output.destination_argument == kNoArgument) {
+    return true;
+  }
+  if (destination == nullptr || !is_aligned(destination)) {
+    if (output.scratch == nullptr) {
+      output.scratch.reset(allocate_aligned(output.size_bytes));
+      if (output.scratch == nullptr) {
+        return false;
+      }
+    }
+    destination = output.scratch.get();
+  }
+  status = pjrt::make_destination(client_, destination, output.shape, output.destination);
+  invocation_.set_argument(output.destination_argument, output.destination.get());
+  return status.ok();
 }
 
 pjrt::Status Context::read_output(std::size_t index, void* destination) noexcept {
@@ -99,7 +128,7 @@ pjrt::Status Context::read_output(std::size_t index, void* destination) noexcept
   }
   const void* data = nullptr;
   pjrt::Status status = pjrt::data_pointer(client_.api(), buffer, data);
-  if (status.ok()) {
+  if (status.ok() && data != destination) {
     std::memcpy(destination, data, output.size_bytes);
   }
   return status;
@@ -109,17 +138,25 @@ void Context::finish() noexcept {
   invocation_.release_outputs();
   if (!capabilities_.aliased_inputs) {
     for (Input& input : inputs_) {
-      input.view.reset();
+      input.views[0].reset();
     }
+  }
+  for (Output& output : outputs_) {
+    output.destination.reset();
   }
 }
 
 void Context::close() noexcept {
   invocation_.release_outputs();
   for (Input& input : inputs_) {
-    input.view.reset();
-    input.viewed = nullptr;
+    for (pjrt::Buffer& view : input.views) {
+      view.reset();
+    }
+    input.viewed = {};
     input.staging_view.reset();
+  }
+  for (Output& output : outputs_) {
+    output.destination.reset();
   }
 }
 

@@ -32,6 +32,12 @@ int fail(const Program& program, const char* what, std::size_t index,
   return -1;
 }
 
+int fail_without_memory(const Program& program, const char* what) noexcept {
+  record_error(ErrorCode::kInternal, "cannot %s the program %.200s: out of memory", what,
+               program.signature().name.c_str());
+  return -1;
+}
+
 bool check_arguments(const cyxla_program_spec* spec, const cyxla_input* inputs,
                      void* const* outputs) noexcept {
   if (spec == nullptr) {
@@ -85,6 +91,15 @@ int run(const Program& program, Context& context, const cyxla_input* inputs, voi
       return fail(program, "passing input", i, status);
     }
   }
+  for (std::size_t i = 0; i < program.signature().in_place_outputs.size(); ++i) {
+    const std::size_t output = program.signature().in_place_outputs[i];
+    pjrt::Status status;
+    if (!context.bind_output(output, outputs[output], status)) {
+      context.finish();
+      return status.ok() ? fail_without_memory(program, "execute")
+                         : fail(program, "passing the destination of output", output, status);
+    }
+  }
   const pjrt::Status status = context.run();
   if (!status.ok()) {
     context.finish();
@@ -133,9 +148,7 @@ cyxla_call* prepare(const cyxla_program_spec* spec, const cyxla_input* inputs, v
   Context* context = program.make_context();
   if (context == nullptr) {
     if (CallScope::check_usable(program)) {
-      record_error(ErrorCode::kInternal,
-                   "cannot prepare a call of the program %.200s: out of memory",
-                   program.signature().name.c_str());
+      fail_without_memory(program, "prepare a call of");
     }
     return nullptr;
   }
@@ -149,8 +162,7 @@ cyxla_call* prepare(const cyxla_program_spec* spec, const cyxla_input* inputs, v
     return call;
   } catch (const std::bad_alloc&) {
     program.drop_context(context);
-    record_error(ErrorCode::kInternal, "cannot prepare a call of the program %.200s: out of memory",
-                 program.signature().name.c_str());
+    fail_without_memory(program, "prepare a call of");
     return nullptr;
   }
 }

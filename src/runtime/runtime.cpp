@@ -128,6 +128,7 @@ Program* Runtime::compile(std::string_view code, std::string_view format,
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   statistics.memory = executable.memory_statistics();
   statistics.flops = executable.flops();
+  statistics.instructions = executable.num_instructions();
   auto program = std::make_unique<Program>(*client_, capabilities_, std::move(executable),
                                            std::move(signature));
   const std::lock_guard programs_lock(programs_mutex_);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -24,6 +25,7 @@ struct CompileStatistics {
   double seconds = 0;
   pjrt::MemoryStatistics memory;
   std::optional<double> flops;
+  std::optional<std::int64_t> instructions;
 };
 
 // The process's one runtime: a plugin, its client, and the programs compiled with it. Made once and

@@ -26,6 +26,8 @@ struct Signature {
   std::vector<ArrayType> outputs;
   bool needs_python = false;
   bool marks_donation = false;  // the compiled code allows an input to be donated
+  // Outputs for which the compiled code takes a destination: a donated argument after the inputs.
+  std::vector<std::size_t> in_place_outputs;
 };
 
 }  // namespace cyxla::runtime

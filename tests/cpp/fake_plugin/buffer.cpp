@@ -36,6 +36,8 @@ PJRT_Buffer* make_shaped(fake_plugin_kind kind, PJRT_Client& client, PJRT_Buffer
     buffer->size_bytes *= static_cast<std::size_t>(dimensions[i]);
   }
   buffer->data = nullptr;
+  buffer->may_be_donated = false;
+  buffer->was_donated = false;
   buffer->uses = 0;
   buffer->on_delete = nullptr;
   client.children.fetch_add(1, std::memory_order_relaxed);
@@ -91,6 +93,21 @@ struct Arrival : Task {
   Arrival* next_free = nullptr;
 };
 
+// A buffer in the caller's memory, which a program may write once the buffer is donated. The event
+// of the end of its use is never complete, as nobody can wait for that before giving the buffer up.
+PJRT_Error* make_aliasing_buffer(PJRT_Client_BufferFromHostBuffer_Args& args) {
+  PJRT_Buffer* buffer =
+      make_shaped(FAKE_PLUGIN_VIEW, *args.client, args.type, args.dims, args.num_dims);
+  buffer->data = const_cast<void*>(args.data);
+  buffer->may_be_donated = true;
+  buffer->ready = CompletionReference::make();
+  buffer->ready->complete(std::nullopt);
+  args.buffer = buffer;
+  args.done_with_host_buffer =
+      make_event(Function::PJRT_Client_BufferFromHostBuffer, CompletionReference::make());
+  return nullptr;
+}
+
 PJRT_Error* not_a_buffer() { return make_error(PJRT_Error_Code_INVALID_ARGUMENT, "not a buffer"); }
 
 }  // namespace
@@ -99,6 +116,14 @@ PJRT_Buffer* make_buffer(PJRT_Client& client, PJRT_Buffer_Type element_type,
                          const std::int64_t* dimensions, std::size_t rank) {
   PJRT_Buffer* buffer = make_shaped(FAKE_PLUGIN_BUFFER, client, element_type, dimensions, rank);
   own_memory(*buffer);
+  return buffer;
+}
+
+PJRT_Buffer* take_over(PJRT_Buffer& donated) {
+  PJRT_Buffer* buffer = make_shaped(FAKE_PLUGIN_VIEW, *donated.client, donated.element_type,
+                                    donated.dimensions.data(), donated.rank);
+  buffer->data = donated.data;
+  donated.was_donated = true;
   return buffer;
 }
 
@@ -112,6 +137,10 @@ PJRT_Error* client_buffer_from_host_buffer(PJRT_Client_BufferFromHostBuffer_Args
   }
   if (args.num_byte_strides != 0 || args.device_layout != nullptr || args.memory != nullptr) {
     return make_error(PJRT_Error_Code_UNIMPLEMENTED, "only dense arrays on the default memory");
+  }
+  if (args.host_buffer_semantics == PJRT_HostBufferSemantics_kMutableZeroCopy &&
+      reinterpret_cast<std::uintptr_t>(args.data) % kAlignment == 0) {
+    return make_aliasing_buffer(args);
   }
   PJRT_Buffer* buffer = make_buffer(*args.client, args.type, args.dims, args.num_dims);
   if (buffer->size_bytes != 0) {

@@ -20,6 +20,8 @@ struct PJRT_Buffer : fake_plugin::Object<PJRT_Buffer> {
   std::size_t rank;
   std::size_t size_bytes;
   void* data;  // null when there are no elements
+  bool may_be_donated;
+  bool was_donated;
   fake_plugin::CompletionReference ready;
   std::atomic<int> uses = 0;  // tasks that read or write it
 
@@ -33,6 +35,10 @@ struct PJRT_Buffer : fake_plugin::Object<PJRT_Buffer> {
 };
 
 namespace fake_plugin {
+
+// A buffer that takes over the memory of another, which cannot be used any more; `ready` is the
+// caller's to set.
+PJRT_Buffer* take_over(PJRT_Buffer& donated);
 
 // A buffer with memory of its own, not yet written; `ready` is the caller's to set.
 PJRT_Buffer* make_buffer(PJRT_Client& client, PJRT_Buffer_Type element_type,

@@ -50,6 +50,9 @@ enum fake_plugin_setting {
   FAKE_PLUGIN_CONTRADICTION, /* 1: one output type too few, 2: dimensions of one output too few */
   FAKE_PLUGIN_CODE_BYTES,    /* [0] generated code size that GetCompiledMemoryStats reports */
   FAKE_PLUGIN_SERIALIZED, /* 0: two object files of 100 and 28 bytes, 1: none, 2: malformed bytes */
+  FAKE_PLUGIN_OPTIMIZED,  /* 0: an HLO module of five instructions with its configuration, 1: the
+                             module alone, 2: malformed bytes, 3: another format, 4: no instruction
+                           */
   FAKE_PLUGIN_FLOPS,      /* 0: cost analysis gives 42 flops, 1: none, 2: as a string */
   FAKE_PLUGIN_RECORD_EXECUTIONS, /* 1: Execute and ToHostBuffer fill their records (a lock between
                                     threads) */

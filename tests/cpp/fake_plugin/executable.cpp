@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "executable.h"
 
+#include <cstring>
 #include <string>
+#include <string_view>
 
 #include "error.h"
 #include "settings.h"
@@ -46,6 +48,34 @@ std::string serialized_bytes() {
              bytes_field(3, "options");
     }
   }
+}
+
+// An HloModuleProto with two computations (3) of two and three instructions (2).
+std::string optimized_bytes() {
+  const auto instructions = [](int count) {
+    std::string text = bytes_field(1, "name");
+    for (int i = 0; i < count; ++i) {
+      text += bytes_field(2, bytes_field(1, "instruction"));
+    }
+    return bytes_field(3, text);
+  };
+  const std::string module = bytes_field(1, "module") + instructions(2) + instructions(3);
+  switch (setting(FAKE_PLUGIN_OPTIMIZED)) {
+    case 1:
+      return module;
+    case 2:
+      return bytes_field(1, module) + "\x1a\x7f cut off";
+    case 4:
+      return bytes_field(1, bytes_field(1, "module"));
+    default:
+      return bytes_field(1, module) + bytes_field(2, "configuration");
+  }
+}
+
+std::string_view optimized_format() {
+  constexpr std::string_view kFormats[] = {"hlo_with_config", "hlo", "hlo_with_config", "mlir",
+                                           "hlo_with_config"};
+  return kFormats[setting(FAKE_PLUGIN_OPTIMIZED)];
 }
 
 void delete_serialized(PJRT_SerializedExecutable* serialized) {
@@ -157,6 +187,25 @@ PJRT_Error* executable_get_compiled_memory_stats(
     args.output_size_in_bytes += static_cast<std::int64_t>(output.type.size_bytes());
   }
   args.temp_size_in_bytes = 17;
+  return nullptr;
+}
+
+PJRT_Error* executable_optimized_program(PJRT_Executable_OptimizedProgram_Args& args) {
+  if (!PJRT_Executable::check(args.executable, "PJRT_Executable_OptimizedProgram")) {
+    return not_an_executable();
+  }
+  const std::string bytes = optimized_bytes();
+  PJRT_Program& program = *args.program;
+  program.format = optimized_format().data();
+  program.format_size = optimized_format().size();
+  if (program.code == nullptr) {
+    program.code_size = bytes.size();
+    return nullptr;
+  }
+  if (program.code_size < bytes.size()) {
+    return make_error(PJRT_Error_Code_INVALID_ARGUMENT, "the code does not fit");
+  }
+  std::memcpy(program.code, bytes.data(), bytes.size());
   return nullptr;
 }
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <atomic>
 #include <vector>
 
@@ -82,6 +83,9 @@ PJRT_Error* check_arguments(const PJRT_LoadedExecutable_Execute_Args& args) {
     if (!PJRT_Buffer::check(argument, kWhere) || !argument->has_type(program.inputs[i])) {
       return make_error(PJRT_Error_Code_INVALID_ARGUMENT, "argument %zu has another type", i);
     }
+    if (argument->was_donated) {
+      return make_error(PJRT_Error_Code_INVALID_ARGUMENT, "argument %zu was donated", i);
+    }
   }
   const PJRT_ExecuteOptions& options = *args.options;
   for (std::size_t i = 0; i < options.num_non_donatable_input_indices; ++i) {
@@ -91,6 +95,18 @@ PJRT_Error* check_arguments(const PJRT_LoadedExecutable_Execute_Args& args) {
     }
   }
   return nullptr;
+}
+
+// The argument whose memory the output takes over, or null.
+PJRT_Buffer* donated_argument(const PJRT_LoadedExecutable_Execute_Args& args,
+                              const Output& output) {
+  if (!output.into || !args.argument_lists[0][*output.into]->may_be_donated) {
+    return nullptr;
+  }
+  const std::int64_t* first = args.options->non_donatable_input_indices;
+  const std::int64_t* last = first + args.options->num_non_donatable_input_indices;
+  const bool is_forbidden = std::find(first, last, static_cast<std::int64_t>(*output.into)) != last;
+  return is_forbidden ? nullptr : args.argument_lists[0][*output.into];
 }
 
 }  // namespace
@@ -123,8 +139,11 @@ PJRT_Error* loaded_executable_execute(PJRT_LoadedExecutable_Execute_Args& args) 
   execution->outputs.clear();
   for (std::size_t i = 0; i < executable->program.outputs.size(); ++i) {
     const ArrayType& type = executable->program.outputs[i].type;
-    PJRT_Buffer* output = make_buffer(*executable->client, type.element_type,
-                                      type.dimensions.data(), type.dimensions.size());
+    PJRT_Buffer* donated = donated_argument(args, executable->program.outputs[i]);
+    PJRT_Buffer* output = donated != nullptr
+                              ? take_over(*donated)
+                              : make_buffer(*executable->client, type.element_type,
+                                            type.dimensions.data(), type.dimensions.size());
     output->ready = execution->completion;
     output->uses.fetch_add(1);
     execution->outputs.push_back(output);

@@ -101,7 +101,20 @@ bool parse_operation(std::istringstream& line, Output& out) {
   } else {
     return false;
   }
-  return !line.fail();
+  if (line.fail()) {
+    return false;
+  }
+  std::string word;
+  if (!(line >> word)) {
+    return true;
+  }
+  return word == "into" && static_cast<bool>(line >> out.into.emplace());
+}
+
+bool fits_destination(const Program& program, const Output& output) {
+  return *output.into < program.inputs.size() &&
+         program.inputs[*output.into].element_type == output.type.element_type &&
+         program.inputs[*output.into].dimensions == output.type.dimensions;
 }
 
 // Whether the operation's inputs exist and have the types that it needs.
@@ -118,7 +131,8 @@ bool matches(const Program& program, const Output& output) {
   const bool bytewise =
       output.operation == Operation::kCopy || output.operation == Operation::kFail;
   return (bytewise || find(output.type.element_type)->has_arithmetic) &&
-         (!reads_left || fits(output.left)) && (!reads_right || fits(output.right));
+         (!reads_left || fits(output.left)) && (!reads_right || fits(output.right)) &&
+         (!output.into || fits_destination(program, output));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,10 +35,11 @@ enum class Operation { kCopy, kScale, kAdd, kSum, kIota, kFill, kFail };
 struct Output {
   ArrayType type;
   Operation operation = Operation::kCopy;
-  std::size_t left = 0;   // index of the input
-  std::size_t right = 0;  // index of the second input of kAdd
-  double number = 0;      // of kScale and kFill
-  Failure failure;        // of kFail, which ends the execution with it
+  std::size_t left = 0;             // index of the input
+  std::size_t right = 0;            // index of the second input of kAdd
+  double number = 0;                // of kScale and kFill
+  Failure failure;                  // of kFail, which ends the execution with it
+  std::optional<std::size_t> into;  // the input whose memory it takes over when that is donated
 };
 
 // A program of the plugin's own language, a line for each input and output, in order:
@@ -52,7 +54,10 @@ struct Output {
 //   output S32[2,3] iota
 //   output F32[] fill 7
 //   output F32[3] fail INTERNAL some text
+//   output F32[3] scale 0 2.5 into 2
 //
+// `into` names an input that no operation reads: its memory becomes the output's when the input was
+// made with kMutableZeroCopy and may be donated; otherwise the output gets memory of its own.
 // copy works on all element types, the others on PRED, integers, F32, F64 and complex numbers.
 // Immutable once parsed, so any thread may read it.
 struct Program {

@@ -117,6 +117,25 @@ TEST_F(ExecutableTest, SizesThatThePluginCannotTellAreUnknown) {
             "PJRT_LoadedExecutable_GetExecutable: INTERNAL: broken");
 }
 
+TEST_F(ExecutableTest, CountsTheInstructionsOfAllComputations) {
+  const LoadedExecutable executable = compile(kProgram);
+  EXPECT_EQ(executable.num_instructions(), 5);
+  fake.set(FAKE_PLUGIN_OPTIMIZED, 1);
+  EXPECT_EQ(executable.num_instructions(), 5);
+  for (const int unreadable : {2, 3, 4}) {
+    fake.set(FAKE_PLUGIN_OPTIMIZED, unreadable);
+    EXPECT_EQ(executable.num_instructions(), std::nullopt) << unreadable;
+  }
+  fake.set(FAKE_PLUGIN_OPTIMIZED, 0);
+  for (const std::uint64_t nth : {1U, 2U}) {
+    fake.fail("PJRT_Executable_OptimizedProgram", nth, PJRT_Error_Code_UNIMPLEMENTED, "no");
+    EXPECT_EQ(executable.num_instructions(), std::nullopt) << nth;
+    fake.reset();
+  }
+  fake.remove_function("PJRT_Executable_OptimizedProgram");
+  EXPECT_EQ(executable.num_instructions(), std::nullopt);
+}
+
 TEST_F(ExecutableTest, TellsItsFlops) {
   const LoadedExecutable executable = compile(kProgram);
   EXPECT_EQ(executable.flops(), 42.0);

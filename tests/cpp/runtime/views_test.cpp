@@ -67,6 +67,31 @@ TEST_F(ViewsTest, WithoutZeroCopyInputsAreCopiedFirst) {
   EXPECT_EQ(run(program, input, 0, {100, 4, 6}), 0U);
 }
 
+// Solvers swap the old state with the new.
+TEST_F(ViewsTest, ArraysThatAlternateNeedNoNewViews) {
+  for (const char* code : {kSmall, kLarge}) {
+    const ProgramReference program = compile(code);
+    const std::size_t size = code == kSmall ? 3 : 16384;
+    std::vector<Array<float>> arrays;
+    for (int i = 0; i < 4; ++i) {
+      arrays.emplace_back(std::vector<float>(size, static_cast<float>(i)));
+    }
+    for (int round = 0; round < 4; ++round) {
+      for (std::size_t i = 0; i < arrays.size(); ++i) {
+        const std::uint64_t made =
+            run(program, arrays[i], 1, std::vector<float>(size, 2 * static_cast<float>(i)));
+        EXPECT_TRUE(round < 2 || made == 0U) << code << round;
+      }
+    }
+    // All of them are read in place now.
+    fake.on_execute([](void* data) { static_cast<float*>(data)[0] = 50; }, arrays[1].data());
+    std::vector<float> doubled(size, 2);
+    doubled[0] = 100;
+    run(program, arrays[1], 1, doubled);
+    fake.on_execute(nullptr, nullptr);
+  }
+}
+
 TEST_F(ViewsTest, LargeInputsAreReadInPlaceAtOnce) {
   const ProgramReference program = compile(kLarge);
   const Array<float> input(std::vector<float>(16384, 1));
@@ -92,7 +117,7 @@ TEST_F(ViewsTest, MovingInputsKeepTheNumberOfViewsSmall) {
     const Array<float> input(std::vector<float>(16384, static_cast<float>(i)));
     run(program, input, 1, std::vector<float>(16384, static_cast<float>(2 * i)));
   }
-  EXPECT_LE(fake.live(FAKE_PLUGIN_VIEW), 2) << fake.live_by_kind();
+  EXPECT_LE(fake.live(FAKE_PLUGIN_VIEW), 5) << fake.live_by_kind();
 }
 
 // A kept view may point to memory that was freed; the next call with other memory must not touch
