@@ -33,7 +33,7 @@ SHORTER_FILES = {"include/cyxla/cyxla.h": 150, "src/runtime/execute.cpp": 200}
 JAX_MODULES = {"arguments", "stablehlo", "tracing"}
 LATE_JAX_MODULES = {"compilation", "ffi", "lowering"}
 # These, and plugin_*, work without the extension module, so they import nothing that needs it.
-PURE_MODULES = {"abi", "dtypes", "errors", "plugins"}
+PURE_MODULES = {"abi", "dtypes", "errors", "memory", "plugins"}
 
 CYTHON_SUFFIXES = (".pyx", ".pxd", ".pxi")
 SOURCE_SUFFIXES = {".h", ".hpp", ".c", ".cpp", ".py", ".pyx", ".pxd", ".pxi", ".pyi", ".cmake"}

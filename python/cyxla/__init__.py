@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from cyxla._runtime import BoundCall, Executable
     from cyxla.abi import check_abi, get_include
+    from cyxla.batch import compile_programs
     from cyxla.compilation import CompileStatistics, compile_program
     from cyxla.dtypes import ArrayType, ElementType
     from cyxla.errors import (
@@ -26,13 +27,14 @@ if TYPE_CHECKING:
         Error,
         ExecutionError,
         ForkError,
+        LargeConstantsWarning,
         LoweringError,
         PluginError,
         ShutdownError,
         UnsupportedError,
     )
     from cyxla.ffi import register_ffi_target
-    from cyxla.lowering import lower
+    from cyxla.lowering import LARGE_CONSTANTS_BYTES, lower
     from cyxla.memory import aligned_empty
     from cyxla.plugins import (
         PLATFORM_ENVIRONMENT_VARIABLE,
@@ -59,6 +61,7 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = [
+    "LARGE_CONSTANTS_BYTES",
     "PLATFORM_ENVIRONMENT_VARIABLE",
     "PLATFORM_PREFERENCE",
     "PLUGIN_ENVIRONMENT_VARIABLE",
@@ -74,6 +77,7 @@ __all__ = [
     "Executable",
     "ExecutionError",
     "ForkError",
+    "LargeConstantsWarning",
     "LoweringError",
     "OptionValue",
     "Plugin",
@@ -90,6 +94,7 @@ __all__ = [
     "available_plugins",
     "check_abi",
     "compile_program",
+    "compile_programs",
     "error_info",
     "find_plugin",
     "get_include",
@@ -104,6 +109,7 @@ __all__ = [
 _MODULES = {
     "_runtime": ("BoundCall", "Executable"),
     "abi": ("check_abi", "get_include"),
+    "batch": ("compile_programs",),
     "compilation": ("CompileStatistics", "compile_program"),
     "dtypes": ("ArrayType", "ElementType"),
     "errors": (
@@ -113,13 +119,14 @@ _MODULES = {
         "Error",
         "ExecutionError",
         "ForkError",
+        "LargeConstantsWarning",
         "LoweringError",
         "PluginError",
         "ShutdownError",
         "UnsupportedError",
     ),
     "ffi": ("register_ffi_target",),
-    "lowering": ("lower",),
+    "lowering": ("LARGE_CONSTANTS_BYTES", "lower"),
     "memory": ("aligned_empty",),
     "plugins": (
         "PLATFORM_ENVIRONMENT_VARIABLE",

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """`python -m cyxla`: what a bug report needs; `--include` prints the include folders instead.
 
+The exit code is 1 when the default plugin cannot be loaded.
+
 The plugin is loaded in a process of its own: a plugin may end its process, over an unknown flag in
 `XLA_FLAGS` for one, and that is worth a line of the report rather than its end.
 """
@@ -15,7 +17,7 @@ import platform
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from importlib import metadata
 from pathlib import Path
 
@@ -29,6 +31,7 @@ _DISTRIBUTIONS = ("numpy", "ml_dtypes", "jax", "jaxlib", "scipy")
 _VARIABLES = ("LD_LIBRARY_PATH", "LD_PRELOAD", "NPROC", "CUDA_VISIBLE_DEVICES", "CUDA_ROOT")
 _PREFIXES = ("CYXLA_", "JAX_", "LIBTPU_", "PJRT_", "TF_CPP_", "TPU_", "XLA_")
 _LOAD_SECONDS = 120
+_NOT_LOADED = "not loaded:"
 _LOAD_CODE = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
     "from cyxla.__main__ import print_runtime; print_runtime()"
@@ -66,7 +69,7 @@ def print_runtime() -> None:
         info = runtime.runtime_info()
         loaded = _runtime.loaded_runtime()
     except (Error, ImportError) as error:
-        print(f"  not loaded: {type(error).__name__}: {error}")
+        print(f"  {_NOT_LOADED} {type(error).__name__}: {error}")
         return
     count, fault = ffi.jaxlib_targets()
     print(f"  PJRT API: {info.api_version[0]}.{info.api_version[1]}")
@@ -92,10 +95,16 @@ def _print_include() -> int:
 
 
 def _print_report() -> int:
+    usable = False
+
+    def default_plugin() -> Iterator[str]:
+        nonlocal usable
+        usable = yield from _default_plugin()
+
     sections: dict[str, Callable[[], Iterator[str]]] = {
         "Versions": _versions,
         "Plugins, the first of a platform is its default": _plugins,
-        "Default plugin": _default_plugin,
+        "Default plugin": default_plugin,
         "Environment variables": _environment,
     }
     for title, lines in sections.items():
@@ -107,7 +116,7 @@ def _print_report() -> int:
             raise
         except Exception as error:  # a report must survive what it reports
             print(f"  cannot be told: {type(error).__name__}: {error}")
-    return 0
+    return 0 if usable else 1
 
 
 def _versions() -> Iterator[str]:
@@ -133,15 +142,16 @@ def _plugins() -> Iterator[str]:
         yield f"rejected: {rejected}"
 
 
-def _default_plugin() -> Iterator[str]:
+def _default_plugin() -> Generator[str, None, bool]:
+    """What is known about the default plugin; returns whether it loads."""
     try:
         chosen = plugins.find_plugin()
     except PluginError as error:
         yield from str(error).splitlines()
-        return
+        return False
     yield f"{chosen.source}, {chosen.path}"
     yield f"chosen as {_reason(chosen)}"
-    yield from _loaded()
+    return (yield from _loaded())
 
 
 def _reason(chosen: plugins.Plugin) -> str:
@@ -153,7 +163,7 @@ def _reason(chosen: plugins.Plugin) -> str:
     return f"{first}, the first platform with a plugin of {', '.join(plugins.PLATFORM_PREFERENCE)}"
 
 
-def _loaded() -> Iterator[str]:
+def _loaded() -> Generator[str, None, bool]:
     command = [sys.executable, "-c", _LOAD_CODE, json.dumps(sys.path)]
     try:
         child = subprocess.run(
@@ -165,15 +175,18 @@ def _loaded() -> Iterator[str]:
             check=False,
         )
     except subprocess.TimeoutExpired:
-        yield f"not loaded: it did not answer within {_LOAD_SECONDS} seconds"
-        return
-    yield from (line.strip() for line in child.stdout.splitlines())
+        yield f"{_NOT_LOADED} it did not answer within {_LOAD_SECONDS} seconds"
+        return False
+    lines = [line.strip() for line in child.stdout.splitlines()]
+    yield from lines
     if child.returncode != 0:
         ended = f"exit code {child.returncode}"
         if child.returncode < 0:
             ended = signal.Signals(-child.returncode).name
-        yield f"not loaded: it ended its process with {ended}, saying"
+        yield f"{_NOT_LOADED} it ended its process with {ended}, saying"
         yield from (f"  {line}" for line in child.stderr.splitlines()[-10:])
+        return False
+    return not any(line.startswith(_NOT_LOADED) for line in lines)
 
 
 def _environment() -> Iterator[str]:

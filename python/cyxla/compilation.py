@@ -4,19 +4,30 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
 from cyxla import ffi, runtime
 from cyxla.errors import ArgumentError, CompileError, UnsupportedError
 from cyxla.program import Program
+from cyxla.thread_cap import THREADS_ENVIRONMENT_VARIABLE
 
 if TYPE_CHECKING:
     from cyxla._runtime import Executable
 
-__all__ = ["CompileOption", "CompileStatistics", "compile_program"]
+__all__ = [
+    "CompileOption",
+    "CompileStatistics",
+    "Settings",
+    "check_platform",
+    "check_settings",
+    "compile_checked",
+    "compile_program",
+    "usable_settings",
+]
 
 CompileOption: TypeAlias = bool | int | float | str
 
@@ -33,6 +44,9 @@ class CompileStatistics(NamedTuple):
         temporary_bytes: bytes of scratch memory during one execution.
         flops: floating-point operations of one execution: the plugin's count, else that of
             `Program.flops`.
+        instructions: instructions of the optimized program, those of all its computations together.
+            A fusion counts with what it fuses. Many of them in a program for few numbers make a
+            call slow.
     """
 
     seconds: float
@@ -42,7 +56,23 @@ class CompileStatistics(NamedTuple):
     output_bytes: int | None
     temporary_bytes: int | None
     flops: float | None
+    instructions: int | None
 
+
+class Settings(NamedTuple):
+    """How to compile, checked. A plugin that does not know an `optional` override gets none."""
+
+    overrides: Mapping[str, CompileOption]
+    optional: frozenset[str]
+    outputs_in_place: bool
+
+
+# What makes XLA compute on the calling thread. The first alone does nothing where matrix products
+# become fusions of the YNN library, and kernels are split into parts for the pool by a pass.
+_THREADS_OPTION: Final = "xla_cpu_multi_thread_eigen"
+_FUSIONS_OPTION: Final = "xla_cpu_experimental_ynn_fusion_type"
+_PASSES_OPTION: Final = "xla_disable_hlo_passes"
+_SPLITTING_PASS: Final = "cpu-parallel-task-assigner"
 
 # What the plugins say when they cannot read a program, as opposed to compile it.
 _UNREADABLE: Final = ("Failed to parse", "unregistered operation", "vhlo", "bytecode")
@@ -74,29 +104,97 @@ _FUNCTIONS_BY_ROUTINE: Final = {
 
 
 def compile_program(
-    program: Program, *, options: Mapping[str, CompileOption] | None = None
+    program: Program,
+    *,
+    options: Mapping[str, CompileOption] | None = None,
+    intra_op_threads: int | None = None,
+    outputs_in_place: bool = False,
 ) -> tuple[Executable, CompileStatistics]:
     """Compile a program with the process's plugin, loading the default one if none is loaded yet.
 
-    The GIL is released while the plugin compiles. Safe from several threads at once.
+    The GIL is released while the plugin compiles. Safe from several threads at once;
+    `compile_programs` does it for a list.
 
     Args:
         program: what `cyxla.lower` made.
         options: XLA options for this program alone, such as
-            `{"xla_cpu_multi_thread_eigen": False}`, over the plugin's own settings.
+            `{"xla_llvm_disable_expensive_passes": True}`, over the plugin's own settings.
+        intra_op_threads: 1 keeps elementwise functions, reductions and small matrix products on the
+            calling thread, which helps small programs, and programs that run on many threads at
+            once. Large matrix products, convolutions and sorts use the plugin's pool all the same.
+            None lets XLA decide. For the platform "cpu" only.
+        outputs_in_place: results are written straight into the caller's memory instead of copied
+            there. Needs jax. Worth it for large outputs.
 
     Raises:
-        ArgumentError: `program` is no Program, or an option is no bool, int, float or str.
+        ArgumentError: `program` is no Program, an option is no bool, int, float or str, or
+            `intra_op_threads` is neither None nor 1, contradicts `options`, or is for a program of
+            another platform than "cpu".
         PluginError: no plugin can be loaded.
         CompileError: the program is for another platform, the plugin does not know an option or a
             custom call, or it cannot compile the program.
+        UnsupportedError: `outputs_in_place` without jax, or with one that cannot read the program.
+        RuntimeWarning: the plugin has no outputs in place; results are copied instead.
     """
-    if not isinstance(program, Program):
-        raise ArgumentError(
-            f"program must be a cyxla.Program, got {type(program).__name__}; cyxla.lower makes one"
-        )
-    overrides = _checked_options(options)
+    settings = check_settings([program], options, intra_op_threads, outputs_in_place)
     info = runtime.ensure_loaded()
+    check_platform(program, info)
+    return compile_checked(program, usable_settings(settings, info, stacklevel=3), info)
+
+
+def check_settings(
+    programs: Sequence[Program],
+    options: Mapping[str, CompileOption] | None,
+    intra_op_threads: int | None,
+    outputs_in_place: bool,
+) -> Settings:
+    """Check what does not depend on a plugin.
+
+    Raises:
+        ArgumentError: see `compile_program`.
+    """
+    for program in programs:
+        if not isinstance(program, Program):
+            raise ArgumentError(
+                f"program must be a cyxla.Program, got {type(program).__name__}; cyxla.lower makes"
+                " one"
+            )
+    overrides = _checked_options(options)
+    optional: set[str] = set()
+    if intra_op_threads is not None:
+        _check_threads(intra_op_threads, overrides)
+        for program in programs:
+            if program.platform != "cpu":
+                raise ArgumentError(
+                    f"intra_op_threads is for the platform 'cpu', and program {program.name!r} was"
+                    f" lowered for {program.platform!r}; leave it out"
+                )
+        passes = (overrides.get(_PASSES_OPTION), _SPLITTING_PASS)
+        overrides[_PASSES_OPTION] = ",".join(str(names) for names in passes if names)
+        overrides[_THREADS_OPTION] = False
+        if _FUSIONS_OPTION not in overrides:
+            overrides[_FUSIONS_OPTION] = ""
+            optional.add(_FUSIONS_OPTION)
+    if not isinstance(outputs_in_place, bool | np.bool_):
+        raise ArgumentError(f"outputs_in_place must be a bool, got {outputs_in_place!r}")
+    return Settings(overrides, frozenset(optional), bool(outputs_in_place))
+
+
+def usable_settings(settings: Settings, info: runtime.RuntimeInfo, *, stacklevel: int) -> Settings:
+    """The settings without what the plugin cannot do, with a RuntimeWarning about it."""
+    if not settings.outputs_in_place or info.inplace_outputs:
+        return settings
+    warnings.warn(
+        f"the plugin {info.plugin.path} ({info.plugin.source}) cannot write outputs in place, so"
+        " results are copied; leave outputs_in_place out, or use another plugin",
+        RuntimeWarning,
+        stacklevel=stacklevel,
+    )
+    return settings._replace(outputs_in_place=False)
+
+
+def check_platform(program: Program, info: runtime.RuntimeInfo) -> None:
+    """Raise CompileError for a program of another platform than the plugin's."""
     if program.platform != info.plugin.platform:
         raise CompileError(
             f"program {program.name!r} was lowered for {program.platform!r}, but the plugin of this"
@@ -104,38 +202,76 @@ def compile_program(
             f" platform={info.plugin.platform!r}, or call"
             f" cyxla.initialize(platform={program.platform!r}) before anything else needs a plugin"
         )
-    return _compile(program, overrides, info)
 
 
-def _compile(
-    program: Program, overrides: Mapping[str, CompileOption], info: runtime.RuntimeInfo
+def compile_checked(
+    program: Program, settings: Settings, info: runtime.RuntimeInfo
 ) -> tuple[Executable, CompileStatistics]:
-    from cyxla import _runtime
-
+    """Compile a program that was checked, with settings that were."""
+    given, destinations = program, tuple[int, ...]()
+    if settings.outputs_in_place:
+        given, destinations = _with_destinations(program)
     first_error: CompileError | None = None
-    for code in _readable_forms(program, info.stablehlo_version):
+    for code in _readable_forms(given, info.stablehlo_version):
         try:
-            executable, measured = _runtime.compile_code(
-                code,
-                "mlir",
-                overrides,
-                program.name,
-                [array.array_type for array in program.inputs],
-                [array.array_type for array in program.outputs],
-                program.needs_python,
-                [array.name for array in program.inputs],
-            )
+            executable, measured = _compile_code(code, program, settings, destinations)
         except CompileError as error:
             first_error = first_error or error
             if not any(sign in str(error) for sign in _UNREADABLE):
                 break
         else:
-            statistics = CompileStatistics(**measured)
-            if statistics.flops is None:
-                statistics = statistics._replace(flops=program.flops)
-            return executable, statistics
+            return executable, _statistics(measured, program, destinations)
     assert first_error is not None
     raise CompileError(_explain(program, info, first_error)) from first_error
+
+
+def _compile_code(
+    code: bytes, program: Program, settings: Settings, destinations: Sequence[int]
+) -> tuple[Executable, dict[str, Any]]:
+    from cyxla import _runtime
+
+    try:
+        return _runtime.compile_code(
+            code,
+            "mlir",
+            settings.overrides,
+            program.name,
+            [array.array_type for array in program.inputs],
+            [array.array_type for array in program.outputs],
+            program.needs_python,
+            [array.name for array in program.inputs],
+            destinations,
+        )
+    except CompileError as error:
+        unknown = {name for name in settings.optional if f"option: '{name}'" in str(error)}
+        if not unknown:
+            raise
+    known = {name: value for name, value in settings.overrides.items() if name not in unknown}
+    fewer = settings._replace(overrides=known, optional=settings.optional - unknown)
+    return _compile_code(code, program, fewer, destinations)
+
+
+def _statistics(
+    measured: Mapping[str, Any], program: Program, destinations: Sequence[int]
+) -> CompileStatistics:
+    statistics = CompileStatistics(**measured)
+    if statistics.flops is None:
+        statistics = statistics._replace(flops=program.flops)
+    if statistics.argument_bytes is not None:
+        added = sum(program.outputs[output].size_bytes for output in destinations)
+        statistics = statistics._replace(argument_bytes=statistics.argument_bytes - added)
+    return statistics
+
+
+def _with_destinations(program: Program) -> tuple[Program, tuple[int, ...]]:
+    try:
+        from cyxla import stablehlo
+    except ImportError as error:
+        raise UnsupportedError(
+            f"outputs_in_place=True needs jax, to edit program {program.name!r}:"
+            f" pip install 'jax>=0.10.2' ({error})"
+        ) from error
+    return stablehlo.with_destinations(program)
 
 
 def _readable_forms(program: Program, plugin_version: str | None) -> Iterator[bytes]:
@@ -170,6 +306,21 @@ def _checked_options(options: Mapping[str, CompileOption] | None) -> dict[str, C
             f"options must be a mapping of XLA option names to values, got {type(options).__name__}"
         )
     return {_checked_name(name): _checked_value(name, value) for name, value in options.items()}
+
+
+def _check_threads(intra_op_threads: object, overrides: Mapping[str, CompileOption]) -> None:
+    is_number = isinstance(intra_op_threads, int | np.integer)
+    if not is_number or isinstance(intra_op_threads, bool) or intra_op_threads != 1:
+        raise ArgumentError(
+            f"intra_op_threads must be None or 1, got {intra_op_threads!r}: XLA's kernels use one"
+            " thread or the plugin's whole pool; cap the pool with cyxla.initialize(threads=n) or"
+            f" {THREADS_ENVIRONMENT_VARIABLE}"
+        )
+    if overrides.get(_THREADS_OPTION, False) is not False:
+        raise ArgumentError(
+            f"intra_op_threads=1 contradicts the compile option {_THREADS_OPTION!r}, which is"
+            f" {overrides[_THREADS_OPTION]!r}; leave one of them out"
+        )
 
 
 def _checked_name(name: object) -> str:

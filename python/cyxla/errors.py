@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The exceptions of cyxla.
+"""The exceptions and warnings of cyxla.
 
 Every error that cyxla raises on purpose is an `Error`. A message says what failed, where, for which
 value, and what to do next. Errors of the C++ core reach Python as these classes too.
@@ -14,6 +14,7 @@ __all__ = [
     "Error",
     "ExecutionError",
     "ForkError",
+    "LargeConstantsWarning",
     "LoweringError",
     "PluginError",
     "ShutdownError",
@@ -59,3 +60,7 @@ class ShutdownError(Error):
 
 class ForkError(Error):
     """A call in a forked child of the process that initialized the runtime."""
+
+
+class LargeConstantsWarning(UserWarning):
+    """Arrays of a lowered function became large constants of the program."""

@@ -46,6 +46,7 @@ __all__ = [
     "PluginModule",
     "RejectedPlugin",
     "available_plugins",
+    "check_platform",
     "check_plugin_file",
     "chosen_by_preference",
     "find_plugin",
@@ -147,11 +148,11 @@ def find_plugin(platform: str | None = None) -> Plugin:
         asked_by = f"the environment variable {PLATFORM_ENVIRONMENT_VARIABLE}"
     path = os.environ.get(PLUGIN_ENVIRONMENT_VARIABLE)
     if path:
-        _check_platform(platform, asked_by)
+        check_platform(platform, asked_by)
         return plugin_from_path(Path(path), platform, source=PLUGIN_ENVIRONMENT_VARIABLE)
     candidates = tuple(_candidates())
     plugins = tuple(found for found in candidates if isinstance(found, Plugin))
-    _check_platform(platform, asked_by, plugins)
+    check_platform(platform, asked_by, plugins)
     for wanted in PLATFORM_PREFERENCE if platform is None else (platform,):
         for plugin in plugins:
             if plugin.platform == wanted:
@@ -173,7 +174,7 @@ def plugin_from_path(path: Path, platform: str | None = None, source: str = "pat
             file is that of an installed package for another platform.
     """
     check_plugin_file(path, source)
-    _check_platform(platform, "the argument platform")
+    check_platform(platform, "the argument platform")
     wanted = "cpu" if platform is None else platform
     library = installed_library_at(path)
     known = None
@@ -262,9 +263,10 @@ def _entry_point_plugin(module: Any, source: str) -> Plugin | RejectedPlugin:
     return Plugin(platform, path, source, MappingProxyType(options))
 
 
-def _check_platform(
+def check_platform(
     platform: str | None, asked_by: str, plugins: tuple[Plugin, ...] | None = None
 ) -> None:
+    """Raise PluginError for a platform that neither JAX nor an installed plugin has."""
     if platform is None or platform in PLATFORM_PREFERENCE:
         return
     known = available_plugins() if plugins is None else plugins

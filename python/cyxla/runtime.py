@@ -177,7 +177,11 @@ def runtime_info() -> RuntimeInfo:
 
 
 def is_initialized() -> bool:
-    """Return whether this process has loaded its plugin."""
+    """Return whether this process has loaded its plugin.
+
+    It stays true when the runtime was shut down at exit, as a plugin cannot be loaded again. In a
+    forked child it is false, though no plugin can be loaded there.
+    """
     return _state is not None and _state.process == os.getpid()
 
 

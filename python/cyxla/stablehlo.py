@@ -8,7 +8,10 @@ module of JAX's is cloned first.
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 import io
+from collections.abc import Iterator
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from jax.extend.mlir import ir, passmanager
@@ -19,7 +22,7 @@ from cyxla.dtypes import ArrayType, ElementType
 from cyxla.errors import LoweringError, UnsupportedError
 from cyxla.program import Program, identifier
 
-__all__ = ["Artifact", "current_version", "for_version", "portable_artifact"]
+__all__ = ["Artifact", "current_version", "for_version", "portable_artifact", "with_destinations"]
 
 Operation: TypeAlias = Any  # jaxlib's MLIR bindings carry no annotations that mypy can follow
 
@@ -56,6 +59,8 @@ _ADDED_PARAMETERS: Final = {
     "jax.const": "constants passed as arguments (jax.const)",
 }
 
+_ELIDED: Final = "<__elided__>"
+
 _DONATION_ATTRIBUTES: Final = ("tf.aliasing_output", "jax.buffer_donor")
 
 
@@ -68,6 +73,7 @@ class Artifact(NamedTuple):
     custom_call_targets: tuple[str, ...]
     inputs: tuple[ArrayType, ...]
     outputs: tuple[ArrayType, ...]
+    constants: tuple[ArrayType, ...]
 
 
 def current_version() -> str:
@@ -101,7 +107,9 @@ def portable_artifact(module: ir.Module, name: str) -> Artifact:
         text = clone.get_asm(enable_debug_info=False)
         version = current_version()
         targets = _custom_call_targets(clone)
-        return Artifact(_serialize(own_module, version), version, text, targets, inputs, outputs)
+        constants = _constants(clone)
+        code = _serialize(own_module, version)
+        return Artifact(code, version, text, targets, inputs, outputs, constants)
 
 
 def for_version(program: Program, version: str) -> bytes:
@@ -110,6 +118,47 @@ def for_version(program: Program, version: str) -> bytes:
     Raises:
         UnsupportedError: an operation of the program does not exist in that version.
     """
+    with _own_context(program, f"written as StableHLO {version}") as context:
+        module = stablehlo.deserialize_portable_artifact(context, program.stablehlo)
+        return _serialize(module, version)
+
+
+def with_destinations(program: Program) -> tuple[Program, tuple[int, ...]]:
+    """The program with one more parameter for each output that is not empty, and those outputs.
+
+    The parameters follow the declared ones and are not used. Each is marked as the memory that its
+    output is written to, so a caller that donates a buffer there finds the result in it.
+
+    Raises:
+        UnsupportedError: the installed jaxlib cannot read or write the program.
+    """
+    with (
+        _own_context(program, "given destinations for its outputs") as context,
+        ir.Location.unknown(),
+    ):
+        module = stablehlo.deserialize_portable_artifact(context, program.stablehlo)
+        root: Operation = module.operation
+        main = _main_function(root)
+        function_type = ir.FunctionType(ir.TypeAttr(main.attributes["function_type"]).value)
+        inputs, results = list(function_type.inputs), list(function_type.results)
+        attributes = _parameter_attributes(main) or [{} for _ in inputs]
+        outputs = tuple(i for i, array in enumerate(program.outputs) if array.size_bytes)
+        index_type = ir.IntegerType.get_signless(32)
+        for output in outputs:
+            main.regions[0].blocks[0].add_argument(results[output], ir.Location.unknown())
+            inputs.append(results[output])
+            attributes.append({"tf.aliasing_output": ir.IntegerAttr.get(index_type, output)})
+        main.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(inputs, results))
+        _set_parameter_attributes(main, attributes)
+        root.verify()
+        text = root.get_asm(enable_debug_info=False)
+        code = _serialize(module, program.stablehlo_version)
+        return dataclasses.replace(program, stablehlo=code, text=text), outputs
+
+
+@contextlib.contextmanager
+def _own_context(program: Program, what: str) -> Iterator[ir.Context]:
+    """A fresh MLIR context; what goes wrong in it is an UnsupportedError with MLIR's messages."""
     context = mlir.make_ir_context()
     messages: list[str] = []
 
@@ -120,12 +169,11 @@ def for_version(program: Program, version: str) -> bytes:
     handler: Any = context.attach_diagnostic_handler(keep)
     try:
         with context:
-            module = stablehlo.deserialize_portable_artifact(context, program.stablehlo)
-            return _serialize(module, version)
+            yield context
     except Exception as error:  # the bindings raise several types, some of them RuntimeError
         raise UnsupportedError(
-            f"program {program.name!r} of StableHLO {program.stablehlo_version} cannot be written"
-            f" as StableHLO {version}: {'; '.join(messages) or error}"
+            f"program {program.name!r} of StableHLO {program.stablehlo_version} cannot be {what}:"
+            f" {'; '.join(messages) or error}"
         ) from error
     finally:
         handler.detach()
@@ -184,7 +232,12 @@ def _remove_donation(main: Operation) -> None:
         for attributes in _parameter_attributes(main)
     ]
     if kept:
-        main.attributes["arg_attrs"] = ir.ArrayAttr.get([ir.DictAttr.get(entry) for entry in kept])
+        _set_parameter_attributes(main, kept)
+
+
+def _set_parameter_attributes(main: Operation, attributes: list[dict[str, Any]]) -> None:
+    entries = [ir.DictAttr.get(entry) for entry in attributes]
+    main.attributes["arg_attrs"] = ir.ArrayAttr.get(entries)
 
 
 def _array_type(value: ir.Type, side: str) -> ArrayType:
@@ -206,3 +259,19 @@ def _custom_call_targets(module: Operation) -> tuple[str, ...]:
 
     module.walk(visit)
     return tuple(sorted(targets))
+
+
+def _constants(module: Operation) -> tuple[ArrayType, ...]:
+    """The constants that hold more than one value over and over."""
+    found: list[ArrayType] = []
+
+    def visit(operation: Operation) -> ir.WalkResult:
+        # Of complex constants the bindings cannot show the value; a single one is never elided.
+        if operation.name == "stablehlo.constant" and _ELIDED in operation.get_asm(
+            large_elements_limit=1
+        ):
+            found.append(_array_type(operation.results[0].type, "constant"))
+        return ir.WalkResult.ADVANCE
+
+    module.walk(visit)
+    return tuple(found)

@@ -39,8 +39,11 @@ _EFFECT_ADVICE: Final = {
 
 def trace_program(
     function: Callable[..., Any], arguments: object, *, platform: str, name: str, x64: bool | None
-) -> Program:
-    """The program of a function for a platform; see `cyxla.lower` for arguments and errors."""
+) -> tuple[Program, tuple[ArrayType, ...]]:
+    """The program of a function for a platform, and its constants of more than one value.
+
+    See `cyxla.lower` for arguments and errors.
+    """
     with _naming(name, passing=(ArgumentError,)):
         leaves = declared_leaves(function, arguments)
     with _tracing_context(_decide_x64(leaves, x64)), _naming(name):
@@ -66,7 +69,7 @@ def trace_program(
             flops=_flops(lowered),
         )
         _release(traced.jaxpr)
-        return program
+        return program, artifact.constants
 
 
 def _named(names: Sequence[str], types: Sequence[ArrayType], side: str) -> tuple[ProgramArray, ...]:

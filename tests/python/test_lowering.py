@@ -202,7 +202,8 @@ def test_every_platform_lowers_without_its_plugin() -> None:
 
 
 def test_unknown_platform() -> None:
-    with pytest.raises(ArgumentError, match=r"unknown platform 'nonsense': known are .*cpu"):
+    message = r"unknown platform 'nonsense' in the argument platform: known are .*cpu"
+    with pytest.raises(PluginError, match=message):
         lower(jnp.sin, [S((), "f4")], platform="nonsense")
 
 

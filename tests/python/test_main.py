@@ -21,9 +21,9 @@ from cyxla.plugins import available_plugins
 from fake_packages import install
 
 
-def _report(*options: str, **env: str) -> str:
+def _report(*options: str, code: int = 0, **env: str) -> str:
     ended = run_process(*options, "-m", "cyxla", env=env)
-    assert ended.returncode == 0, ended.stderr
+    assert ended.returncode == code, ended.stderr
     assert ended.stderr == ""
     assert "Traceback" not in ended.stdout
     return ended.stdout
@@ -76,21 +76,23 @@ def test_the_environment_chooses() -> None:
 
 
 def test_wrong_choices_are_part_of_the_report() -> None:
-    assert "\n  unknown platform 'abacus' in the environment" in _report(CYXLA_PLATFORM="abacus")
+    assert "\n  unknown platform 'abacus' in the environment" in _report(
+        code=1, CYXLA_PLATFORM="abacus"
+    )
     assert "'/no.so' (CYXLA_PJRT_PLUGIN): there is no such file" in _report(
-        CYXLA_PJRT_PLUGIN="/no.so"
+        code=1, CYXLA_PJRT_PLUGIN="/no.so"
     )
     threads = "\n  not loaded: ArgumentError: the environment variable CYXLA_NUM_THREADS is 'x'"
-    assert threads in _report(CYXLA_NUM_THREADS="x")
+    assert threads in _report(code=1, CYXLA_NUM_THREADS="x")
 
 
 def test_a_plugin_that_ends_its_process_is_reported(tmp_path: Path) -> None:
-    report = _report(XLA_FLAGS="--xla_no_such_flag=1")
+    report = _report(code=1, XLA_FLAGS="--xla_no_such_flag=1")
     assert re.search(r"\n  not loaded: it ended its process with .*, saying\n", report)
     assert "xla_no_such_flag" in report.split("saying\n")[1].split("Environment")[0]
     aborting = "void abort(void); const void* GetPjrtApi(void) { abort(); return 0; }"
     library = build_library(tmp_path / "aborting.so", aborting)
-    report = _report(CYXLA_PJRT_PLUGIN=str(library))
+    report = _report(code=1, CYXLA_PJRT_PLUGIN=str(library))
     assert "\n  not loaded: it ended its process with SIGABRT, saying\n" in report
     assert f"\nEnvironment variables:\n  CYXLA_PJRT_PLUGIN={library}\n" in report
 
@@ -99,7 +101,7 @@ def test_rejected_plugins_and_failing_entry_points_are_reported(tmp_path: Path) 
     install(tmp_path, "libtpu", "1.2", {"libtpu/libtpu.so": b"no library"})
     install(tmp_path, "bad", "1", {}, "[cyxla.plugins]\nbad = no_module_for_main\n")
     path = f"{tmp_path}:{':'.join(filter(None, sys.path))}"
-    report = _report(PYTHONPATH=path, CYXLA_PLATFORM="abacus")
+    report = _report(code=1, PYTHONPATH=path, CYXLA_PLATFORM="abacus")
     assert (
         "\n  rejected: bad 1, entry point bad: no_module_for_main failed: ModuleNotFoundError: "
         "No module named 'no_module_for_main'\n"
@@ -114,7 +116,7 @@ def test_without_anything_installed(tmp_path: Path) -> None:
     package.mkdir(parents=True)
     for module in Path(cyxla.__file__).parent.glob("*.py"):
         (package / module.name).write_bytes(module.read_bytes())
-    report = _report("-S", PYTHONPATH=str(package.parent))
+    report = _report("-S", code=1, PYTHONPATH=str(package.parent))
     assert f"  cyxla 0+unknown in {package}\n  extension module is missing\n" in report
     for distribution in ("numpy", "ml_dtypes", "jax", "jaxlib", "scipy"):
         assert f"\n  {distribution} is not installed\n" in report
@@ -127,7 +129,7 @@ def test_without_the_extension_but_with_plugins(tmp_path: Path) -> None:
     package.mkdir()
     for module in Path(cyxla.__file__).parent.glob("*.py"):
         (package / module.name).write_bytes(module.read_bytes())
-    report = _report(PYTHONPATH=f"{tmp_path}:{':'.join(filter(None, sys.path))}")
+    report = _report(code=1, PYTHONPATH=f"{tmp_path}:{':'.join(filter(None, sys.path))}")
     assert "\n  extension module is missing\n" in report
     assert "\n  not loaded: ImportError: cannot import name '_runtime'" in report
 
@@ -171,5 +173,5 @@ def test_a_reader_that_goes_away_causes_no_traceback() -> None:
 
 def test_text_that_the_terminal_cannot_show() -> None:
     # The unknown platform saves loading a plugin.
-    report = _report(CYXLA_NOTE="\u2713", PYTHONIOENCODING="ascii", CYXLA_PLATFORM="abacus")
+    report = _report(code=1, CYXLA_NOTE="\u2713", PYTHONIOENCODING="ascii", CYXLA_PLATFORM="abacus")
     assert "CYXLA_NOTE=\\u2713\n" in report

@@ -278,3 +278,14 @@ def test_no_plugin_at_all(tmp_path: Path) -> None:
         "Install one:  pip install lammps-jax-pjrt-cpu",
         "or set CYXLA_PJRT_PLUGIN to the path of a plugin's shared library.",
     ]
+
+
+def test_after_shutdown_the_plugin_still_counts_as_loaded() -> None:
+    output = run_code("""
+        import cyxla
+        from cyxla import _runtime
+        cyxla.initialize()
+        _runtime.shutdown()
+        print(cyxla.is_initialized())
+    """)
+    assert output == "True\n"

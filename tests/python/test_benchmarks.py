@@ -12,7 +12,9 @@ from typing import Any
 
 import pytest
 
-_RUN = Path(__file__).resolve().parent / "run.py"
+pytestmark = pytest.mark.checks
+
+_RUN = Path(__file__).resolve().parents[2] / "benchmarks" / "run.py"
 _RIVAL = """
 import numpy as np
 from loops import PythonLoop
@@ -138,6 +140,9 @@ def test_every_part_runs(tmp_path: Path) -> None:
     for entry in result["latency"]:
         times = entry["nanoseconds"]
         assert 0 < times["p50"] <= times["p99"] <= times["p99.9"] <= times["worst"]
+    for plot in ("times", "growth"):
+        for form in ("light", "dark"):
+            assert (tmp_path / f"{plot}-{form}.png").read_bytes().startswith(b"\x89PNG")
     versions, plugin = result["run"]["versions"], result["run"]["plugin"]
     assert versions["jax"]
     assert plugin["source"]

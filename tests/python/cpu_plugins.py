@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The CPU plugins that what depends on the plugin is tested with."""
+
+from __future__ import annotations
+
+import cyxla
+from child_process import run_code
+
+CPU_LIBRARIES = ("pjrt_c_api_cpu_plugin.so", "libpjrt_cpu.so", "xla_cpu_pjrt.so")
+
+
+def run_with_plugin(library: str, code: str) -> str:
+    """Run the code in a process with this plugin, and return what it printed."""
+    (path,) = (found.path for found in cyxla.available_plugins() if found.path.name == library)
+    return run_code(code, env={"CYXLA_PJRT_PLUGIN": str(path)})
