@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+namespace cyxla::direct {
+
+// The file by which the profiler perf learns the names of code made at run time,
+// /tmp/perf-<pid>.map. Written only where the environment has CYXLA_PERF_MAP=1; a failure to write
+// is ignored. Owned by a scope; used by one thread.
+class PerfMap {
+ public:
+  PerfMap() noexcept;
+  PerfMap(const PerfMap&) = delete;
+  PerfMap& operator=(const PerfMap&) = delete;
+  ~PerfMap();
+
+  void add(const void* address, std::size_t size_bytes, std::string_view name) noexcept;
+
+ private:
+  int file_ = -1;
+};
+
+}  // namespace cyxla::direct
