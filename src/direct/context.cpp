@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "direct/context.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "direct/copy_bytes.h"
+#include "direct/floating_point.h"
+
+namespace cyxla::direct {
+namespace {
+
+std::uintptr_t address(const void* pointer) noexcept {
+  return reinterpret_cast<std::uintptr_t>(pointer);
+}
+
+// The addresses that arrays take up together, and whether each lies behind the one before.
+struct Extent {
+  std::uintptr_t begin = UINTPTR_MAX;
+  std::uintptr_t end = 0;
+  bool is_ascending = true;
+
+  void add(const void* pointer, std::size_t size_bytes) noexcept {
+    if (size_bytes == 0) {
+      return;
+    }
+    is_ascending = is_ascending && address(pointer) >= end;
+    begin = std::min(begin, address(pointer));
+    end = std::max(end, address(pointer) + size_bytes);
+  }
+  bool meets(const Extent& other) const noexcept { return begin < other.end && other.begin < end; }
+};
+
+bool overlap(const void* a, std::size_t a_bytes, const void* b, std::size_t b_bytes) noexcept {
+  return address(a) < address(b) + b_bytes && address(b) < address(a) + a_bytes;
+}
+
+}  // namespace
+
+Context::Context(const Executable& executable)
+    : runner_(executable),
+      // No array of a caller is where this object is, so the first run binds everything.
+      last_inputs_(executable.num_inputs(), this),
+      last_outputs_(executable.num_outputs(), this) {
+  const Plan& plan = executable.plan();
+  for (std::size_t i = 0; i < executable.num_inputs(); ++i) {
+    Input input;
+    input.allocation = plan.inputs[i];
+    input.size_bytes = executable.input_bytes(i);
+    input.is_donated = plan.allocations[input.allocation].kind != Allocation::Kind::kInput;
+    inputs_.push_back(input);
+  }
+  for (std::size_t i = 0; i < executable.num_outputs(); ++i) {
+    Output output;
+    output.allocation = plan.outputs[i];
+    output.size_bytes = executable.output_bytes(i);
+    output.copied_input = plan.allocations[output.allocation].copied_input;
+    has_copied_inputs_ = has_copied_inputs_ || output.copied_input.has_value();
+    outputs_.push_back(output);
+  }
+  make_memory(plan);
+}
+
+void Context::make_memory(const Plan& plan) {
+  // A piece of one block for every allocation: for inputs and outputs it is their staging memory.
+  std::vector<std::size_t> offsets;
+  std::size_t size_bytes = 0;
+  for (const Allocation& allocation : plan.allocations) {
+    offsets.push_back(size_bytes);
+    size_bytes += (std::max<std::size_t>(allocation.size_bytes, 1) + kAlignment - 1) / kAlignment *
+                  kAlignment;
+  }
+  memory_ = make_aligned(size_bytes);
+  for (std::size_t i = 0; i < plan.allocations.size(); ++i) {
+    const Allocation& allocation = plan.allocations[i];
+    std::byte* place = static_cast<std::byte*>(memory_.get()) + offsets[i];
+    switch (allocation.kind) {
+      case Allocation::Kind::kInput:
+        inputs_[allocation.number].staging = place;
+        break;
+      case Allocation::Kind::kOutput:
+        outputs_[allocation.number].staging = place;
+        outputs_[allocation.number].placed = place;
+        break;
+      case Allocation::Kind::kConstant:
+        std::memcpy(place, allocation.bytes.data(), allocation.bytes.size());
+        break;
+      case Allocation::Kind::kPrivate:
+        std::memset(place, 0, allocation.size_bytes);
+        break;
+    }
+    runner_.place(i, place);
+  }
+}
+
+bool Context::run(const cyxla_input* inputs, void* const* outputs) noexcept {
+  std::uintptr_t difference = 0;
+  for (std::size_t i = 0; i < last_inputs_.size(); ++i) {
+    difference |= address(inputs[i].data) ^ address(last_inputs_[i]);
+  }
+  for (std::size_t i = 0; i < last_outputs_.size(); ++i) {
+    difference |= address(outputs[i]) ^ address(last_outputs_[i]);
+  }
+  if (difference != 0) {
+    bind(inputs, outputs);
+  }
+  if (copies_in_) {
+    copy_in(inputs);
+  }
+  {
+    const FloatingPointScope scope;
+    if (!runner_.run()) {
+      return false;
+    }
+  }
+  if (copies_out_) {
+    copy_out(outputs);
+  }
+  return true;
+}
+
+void Context::bind(const cyxla_input* inputs, void* const* outputs) noexcept {
+  find_overlaps(inputs, outputs);
+  copies_in_ = has_copied_inputs_;
+  copies_out_ = false;
+  bind_inputs(inputs);
+  bind_outputs(outputs);
+}
+
+void Context::bind_inputs(const cyxla_input* inputs) noexcept {
+  for (std::size_t i = 0; i < inputs_.size(); ++i) {
+    Input& input = inputs_[i];
+    const void* data = inputs[i].data;
+    if (data != last_inputs_[i]) {
+      last_inputs_[i] = data;
+      if (input.is_donated) {
+        continue;
+      }
+      input.is_staged = input.size_bytes == 0 || !is_aligned(data);
+      // Kernels do not write their program's inputs.
+      runner_.place(input.allocation, input.is_staged ? input.staging : const_cast<void*>(data));
+    }
+    copies_in_ = copies_in_ || input.is_staged;
+  }
+}
+
+void Context::bind_outputs(void* const* outputs) noexcept {
+  for (std::size_t i = 0; i < outputs_.size(); ++i) {
+    Output& output = outputs_[i];
+    void* data = outputs[i];
+    last_outputs_[i] = data;
+    output.is_staged =
+        output.overlaps || data == nullptr || output.size_bytes == 0 || !is_aligned(data);
+    void* place = output.is_staged ? output.staging : data;
+    if (place != output.placed) {
+      output.placed = place;
+      runner_.place(output.allocation, place);
+    }
+    copies_out_ = copies_out_ || (output.is_staged && data != nullptr);
+  }
+}
+
+void Context::find_overlaps(const cyxla_input* inputs, void* const* outputs) noexcept {
+  Extent all_inputs;
+  for (std::size_t i = 0; i < inputs_.size(); ++i) {
+    all_inputs.add(inputs[i].data, inputs_[i].size_bytes);
+  }
+  Extent all_outputs;
+  for (std::size_t i = 0; i < outputs_.size(); ++i) {
+    outputs_[i].overlaps = false;
+    if (outputs[i] != nullptr) {
+      all_outputs.add(outputs[i], outputs_[i].size_bytes);
+    }
+  }
+  if (all_inputs.meets(all_outputs)) {
+    for (std::size_t i = 0; i < outputs_.size(); ++i) {
+      for (std::size_t k = 0; k < inputs_.size() && outputs[i] != nullptr; ++k) {
+        outputs_[i].overlaps =
+            outputs_[i].overlaps ||
+            overlap(outputs[i], outputs_[i].size_bytes, inputs[k].data, inputs_[k].size_bytes);
+      }
+    }
+  }
+  if (!all_outputs.is_ascending) {
+    for (std::size_t i = 0; i < outputs_.size(); ++i) {
+      for (std::size_t k = 0; k < i && outputs[i] != nullptr; ++k) {
+        if (outputs[k] != nullptr &&
+            overlap(outputs[i], outputs_[i].size_bytes, outputs[k], outputs_[k].size_bytes)) {
+          outputs_[i].overlaps = true;
+          outputs_[k].overlaps = true;
+        }
+      }
+    }
+  }
+}
+
+void Context::copy_in(const cyxla_input* inputs) noexcept {
+  for (std::size_t i = 0; i < inputs_.size(); ++i) {
+    if (inputs_[i].is_staged) {
+      copy_bytes(inputs_[i].staging, inputs[i].data, inputs_[i].size_bytes);
+    }
+  }
+  if (has_copied_inputs_) {
+    for (const Output& output : outputs_) {
+      if (output.copied_input) {
+        copy_bytes(output.placed, inputs[*output.copied_input].data, output.size_bytes);
+      }
+    }
+  }
+}
+
+void Context::copy_out(void* const* outputs) noexcept {
+  for (std::size_t i = 0; i < outputs_.size(); ++i) {
+    if (outputs_[i].is_staged && outputs[i] != nullptr) {
+      copy_bytes(outputs[i], outputs_[i].staging, outputs_[i].size_bytes);
+    }
+  }
+}
+
+}  // namespace cyxla::direct

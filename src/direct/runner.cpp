@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "direct/runner.h"
+
+#include <algorithm>
+#include <cstring>
+#include <variant>
+
+#include "direct/copy_bytes.h"
+
+namespace cyxla::direct {
+namespace {
+
+constexpr KernelDimensions kOneWorkgroup = {1, 1, 1};
+constexpr KernelDimensions kFirstWorkgroup = {0, 0, 0};
+
+void copy_elements(const CopyStep::Dimension* dimension, const CopyStep::Dimension* end,
+                   std::size_t element_bytes, std::byte* destination,
+                   const std::byte* source) noexcept {
+  if (dimension == end) {
+    copy_bytes(destination, source, element_bytes);
+    return;
+  }
+  for (std::size_t i = 0; i < dimension->size; ++i) {
+    copy_elements(dimension + 1, end, element_bytes,
+                  destination + i * dimension->destination_stride_bytes,
+                  source + i * dimension->source_stride_bytes);
+  }
+}
+
+}  // namespace
+
+Runner::Runner(const Executable& executable) {
+  program_ = add(executable.plan().steps, executable);
+  finish(executable.plan().allocations.size());
+}
+
+Runner::Block Runner::add(const Steps& steps, const Executable& executable) {
+  // The steps of a block stand side by side in operations_, so inner blocks are added first.
+  std::vector<Operation> block;
+  for (const Step& step : steps) {
+    if (const auto* kernel = std::get_if<KernelStep>(&step.what)) {
+      if (block.empty() || block.back().kind != Kind::kCalls) {
+        const auto begin = static_cast<std::uint32_t>(calls_.size());
+        block.push_back({Kind::kCalls, begin, begin});
+      }
+      add_call(*kernel, executable);
+      block.back().end = static_cast<std::uint32_t>(calls_.size());
+    } else if (const auto* copy = std::get_if<CopyStep>(&step.what)) {
+      block.push_back(add(*copy));
+    } else if (const auto* loop = std::get_if<WhileStep>(&step.what)) {
+      block.push_back(add(*loop, executable));
+    } else {
+      block.push_back(add(std::get<ConditionalStep>(step.what), executable));
+    }
+  }
+  const auto begin = static_cast<std::uint32_t>(operations_.size());
+  operations_.insert(operations_.end(), block.begin(), block.end());
+  return {begin, static_cast<std::uint32_t>(operations_.size())};
+}
+
+void Runner::add_call(const KernelStep& step, const Executable& executable) {
+  // The address of the arguments is known when all of them are there.
+  calls_.push_back({executable.kernel(step.kernel),
+                    {&kOneWorkgroup, &kFirstWorkgroup, step.slices.size(), nullptr},
+                    arguments_.size()});
+  for (const Slice& slice : step.slices) {
+    add_argument(slice);
+  }
+}
+
+Runner::Operation Runner::add(const CopyStep& step) {
+  Copy copy;
+  copy.source = add_argument(step.source);
+  copy.destination = add_argument(step.destination);
+  copy.element_bytes = step.element_bytes;
+  copy.dimensions = step.dimensions;
+  copies_.push_back(std::move(copy));
+  return {Kind::kCopy, static_cast<std::uint32_t>(copies_.size() - 1), 0};
+}
+
+Runner::Operation Runner::add(const WhileStep& step, const Executable& executable) {
+  Loop loop;
+  if (step.trip_count) {
+    loop.is_counted = true;
+    loop.trip_count = *step.trip_count;
+  } else {
+    loop.condition = add(step.condition, executable);
+    loop.condition_result = add_argument(step.condition_result);
+  }
+  loop.body = add(step.body, executable);
+  loops_.push_back(loop);
+  return {Kind::kLoop, static_cast<std::uint32_t>(loops_.size() - 1), 0};
+}
+
+Runner::Operation Runner::add(const ConditionalStep& step, const Executable& executable) {
+  Branch branch;
+  branch.index = add_argument(step.index);
+  branch.is_predicate = step.is_predicate;
+  for (const Steps& steps : step.branches) {
+    branch.branches.push_back(add(steps, executable));
+  }
+  branches_.push_back(std::move(branch));
+  return {Kind::kBranch, static_cast<std::uint32_t>(branches_.size() - 1), 0};
+}
+
+std::uint32_t Runner::add_argument(const Slice& slice) {
+  uses_.push_back({slice.allocation, arguments_.size(), slice.offset});
+  arguments_.push_back({nullptr, slice.size_bytes});
+  return static_cast<std::uint32_t>(arguments_.size() - 1);
+}
+
+void Runner::finish(std::size_t num_allocations) {
+  for (Call& call : calls_) {
+    call.frame.arguments = arguments_.data() + call.first_argument;
+  }
+  std::stable_sort(uses_.begin(), uses_.end(),
+                   [](const Use& a, const Use& b) { return a.allocation < b.allocation; });
+  first_use_.assign(num_allocations + 1, 0);
+  for (const Use& use : uses_) {
+    ++first_use_[use.allocation + 1];
+  }
+  for (std::size_t i = 0; i < num_allocations; ++i) {
+    first_use_[i + 1] += first_use_[i];
+  }
+}
+
+bool Runner::run(Block block) noexcept {
+  for (std::uint32_t i = block.begin; i < block.end; ++i) {
+    const Operation operation = operations_[i];
+    switch (operation.kind) {
+      case Kind::kCalls:
+        for (std::uint32_t k = operation.begin; k < operation.end; ++k) {
+          if (calls_[k].function(&calls_[k].frame) != nullptr) {
+            return false;
+          }
+        }
+        break;
+      case Kind::kCopy:
+        run(copies_[operation.begin]);
+        break;
+      case Kind::kLoop:
+        if (!run(loops_[operation.begin])) {
+          return false;
+        }
+        break;
+      case Kind::kBranch:
+        if (!run(chosen(branches_[operation.begin]))) {
+          return false;
+        }
+        break;
+    }
+  }
+  return true;
+}
+
+bool Runner::run(const Loop& loop) noexcept {
+  if (loop.is_counted) {
+    for (std::uint64_t i = 0; i < loop.trip_count; ++i) {
+      if (!run(loop.body)) {
+        return false;
+      }
+    }
+    return true;
+  }
+  for (;;) {
+    if (!run(loop.condition)) {
+      return false;
+    }
+    if (*static_cast<const std::uint8_t*>(arguments_[loop.condition_result].data) == 0) {
+      return true;
+    }
+    if (!run(loop.body)) {
+      return false;
+    }
+  }
+}
+
+void Runner::run(const Copy& copy) noexcept {
+  const KernelArgument& source = arguments_[copy.source];
+  const KernelArgument& destination = arguments_[copy.destination];
+  if (copy.dimensions.empty()) {
+    copy_bytes(destination.data, source.data, source.size_bytes);
+    return;
+  }
+  copy_elements(copy.dimensions.data(), copy.dimensions.data() + copy.dimensions.size(),
+                copy.element_bytes, static_cast<std::byte*>(destination.data),
+                static_cast<const std::byte*>(source.data));
+}
+
+const Runner::Block& Runner::chosen(const Branch& branch) const noexcept {
+  const void* index = arguments_[branch.index].data;
+  if (branch.is_predicate) {
+    return branch.branches[*static_cast<const std::uint8_t*>(index) != 0 ? 0 : 1];
+  }
+  std::int32_t number = 0;
+  std::memcpy(&number, index, sizeof(number));
+  const auto position = static_cast<std::size_t>(number);
+  return number < 0 || position >= branch.branches.size() ? branch.branches.back()
+                                                          : branch.branches[position];
+}
+
+}  // namespace cyxla::direct

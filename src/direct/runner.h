@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "direct/executable.h"
+#include "direct/kernel.h"
+#include "direct/plan.h"
+
+namespace cyxla::direct {
+
+// The steps of a program, flattened into arrays, with the addresses that they work on. Owned by a
+// Context, must not outlive its Executable, and is used by one thread at a time.
+class Runner {
+ public:
+  // Throws std::bad_alloc. Every allocation must be placed before run().
+  explicit Runner(const Executable& executable);
+  Runner(const Runner&) = delete;
+  Runner& operator=(const Runner&) = delete;
+
+  // Makes every step that uses an allocation use the memory at `address`.
+  void place(std::size_t allocation, void* address) noexcept {
+    for (std::size_t i = first_use_[allocation]; i < first_use_[allocation + 1]; ++i) {
+      arguments_[uses_[i].argument].data = static_cast<std::byte*>(address) + uses_[i].offset;
+    }
+  }
+
+  // False when a kernel reports an error.
+  bool run() noexcept { return run(program_); }
+
+ private:
+  // A range of operations_.
+  struct Block {
+    std::uint32_t begin = 0;
+    std::uint32_t end = 0;
+  };
+  enum class Kind : std::uint8_t { kCalls, kCopy, kLoop, kBranch };
+  // A range of calls_, or one element (`begin`) of copies_, loops_ or branches_.
+  struct Operation {
+    Kind kind = Kind::kCalls;
+    std::uint32_t begin = 0;
+    std::uint32_t end = 0;
+  };
+  struct Call {
+    KernelFunction* function;
+    KernelCallFrame frame;
+    std::size_t first_argument;
+  };
+  // Sources, destinations, conditions and indices are elements of arguments_.
+  struct Copy {
+    std::uint32_t source = 0;
+    std::uint32_t destination = 0;
+    std::size_t element_bytes = 0;
+    std::vector<CopyStep::Dimension> dimensions;
+  };
+  struct Loop {
+    Block condition;
+    Block body;
+    std::uint32_t condition_result = 0;
+    bool is_counted = false;
+    std::uint64_t trip_count = 0;
+  };
+  struct Branch {
+    std::uint32_t index = 0;
+    bool is_predicate = false;
+    std::vector<Block> branches;
+  };
+  // A place in arguments_ that holds an address inside an allocation.
+  struct Use {
+    std::size_t allocation;
+    std::size_t argument;
+    std::size_t offset;
+  };
+
+  Block add(const Steps& steps, const Executable& executable);
+  Operation add(const CopyStep& step);
+  Operation add(const WhileStep& step, const Executable& executable);
+  Operation add(const ConditionalStep& step, const Executable& executable);
+  void add_call(const KernelStep& step, const Executable& executable);
+  std::uint32_t add_argument(const Slice& slice);
+  void finish(std::size_t num_allocations);
+
+  bool run(Block block) noexcept;
+  bool run(const Loop& loop) noexcept;
+  void run(const Copy& copy) noexcept;
+  const Block& chosen(const Branch& branch) const noexcept;
+
+  std::vector<KernelArgument> arguments_;
+  std::vector<Operation> operations_;
+  std::vector<Call> calls_;
+  std::vector<Copy> copies_;
+  std::vector<Loop> loops_;
+  std::vector<Branch> branches_;
+  std::vector<Use> uses_;               // by allocation
+  std::vector<std::size_t> first_use_;  // by allocation: index into uses_
+  Block program_;
+};
+
+}  // namespace cyxla::direct
