@@ -43,11 +43,11 @@ void append_bytes_field(std::string& out, std::uint32_t field, std::string_view 
   out.append(bytes);
 }
 
-std::optional<std::uint64_t> Reader::varint() noexcept {
+std::optional<std::uint64_t> take_varint(std::string_view& bytes) noexcept {
   std::uint64_t value = 0;
-  for (unsigned shift = 0; shift < 64 && !rest_.empty(); shift += 7) {
-    const auto byte = static_cast<unsigned char>(rest_.front());
-    rest_.remove_prefix(1);
+  for (unsigned shift = 0; shift < 64 && !bytes.empty(); shift += 7) {
+    const auto byte = static_cast<unsigned char>(bytes.front());
+    bytes.remove_prefix(1);
     value |= std::uint64_t{byte & 0x7fu} << shift;
     if (byte < 0x80) {
       return value;
@@ -71,7 +71,7 @@ std::optional<Field> Reader::next() noexcept {
     return std::nullopt;
   }
   failed_ = true;  // until the whole field was read
-  const std::optional<std::uint64_t> tag = varint();
+  const std::optional<std::uint64_t> tag = take_varint(rest_);
   if (!tag || (*tag >> 3) == 0 || (*tag >> 3) > 0x1fffffff) {
     return std::nullopt;
   }
@@ -81,7 +81,7 @@ std::optional<Field> Reader::next() noexcept {
   switch (*tag & 7) {
     case static_cast<unsigned>(Type::kVarint):
       field.type = Type::kVarint;
-      number = varint();
+      number = take_varint(rest_);
       break;
     case static_cast<unsigned>(Type::kFixed64):
       field.type = Type::kFixed64;
@@ -93,7 +93,7 @@ std::optional<Field> Reader::next() noexcept {
       break;
     case static_cast<unsigned>(Type::kBytes):
       field.type = Type::kBytes;
-      number = varint();
+      number = take_varint(rest_);
       if (!number || *number > rest_.size()) {
         return std::nullopt;
       }

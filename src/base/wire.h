@@ -17,6 +17,9 @@ void append_varint_field(std::string& out, std::uint32_t field, std::uint64_t va
 void append_double_field(std::string& out, std::uint32_t field, double value);
 void append_bytes_field(std::string& out, std::uint32_t field, std::string_view bytes);
 
+// Removes a varint from the front of `bytes` and returns it; nothing where there is none.
+std::optional<std::uint64_t> take_varint(std::string_view& bytes) noexcept;
+
 // One field of a message: `number` for the varint and fixed types, `bytes` (pointing into the
 // message) otherwise.
 struct Field {
@@ -37,7 +40,6 @@ class Reader {
   bool failed() const noexcept { return failed_; }
 
  private:
-  std::optional<std::uint64_t> varint() noexcept;
   std::optional<std::uint64_t> fixed(std::size_t size_bytes) noexcept;
 
   std::string_view rest_;

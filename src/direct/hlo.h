@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "direct/shape.h"
+
+namespace cyxla::direct {
+
+// What is needed of one HLO instruction. Views point into the serialized module.
+struct Instruction {
+  std::uint64_t id = 0;
+  std::string_view opcode;
+  std::string_view shape;                   // a ShapeProto
+  std::optional<std::string_view> literal;  // a LiteralProto
+  std::uint64_t parameter_number = 0;
+  std::uint64_t tuple_index = 0;
+  std::vector<std::uint64_t> operands;
+  std::vector<std::uint64_t> called_computations;
+};
+
+// The optimized HLO module of an executable: its signature, and the instructions that buffers are
+// named after. The kernels hold the computation itself. Its bytes must outlive it. The constructor
+// throws Refusal.
+class HloModule {
+ public:
+  explicit HloModule(std::string_view bytes);
+
+  // Each throws Refusal where there is no such instruction or computation.
+  const Instruction& instruction(std::uint64_t id) const;
+  const Instruction& root(std::uint64_t computation) const;
+  const Instruction& entry_root() const { return root(entry_computation_); }
+
+  // One array for each input and output, row-major as the caller's are. Throws Refusal.
+  std::vector<Shape> input_shapes() const;
+  std::vector<Shape> output_shapes() const;
+
+ private:
+  struct Computation {
+    std::uint64_t root = 0;
+    std::vector<std::uint64_t> parameters;  // ids of its parameter instructions
+  };
+  void read_computation(std::string_view bytes);
+  const Computation& computation(std::uint64_t id) const;
+
+  std::unordered_map<std::uint64_t, Instruction> instructions_;
+  std::unordered_map<std::uint64_t, Computation> computations_;
+  std::uint64_t entry_computation_ = 0;
+  std::string_view program_shape_;
+};
+
+}  // namespace cyxla::direct
