@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "direct/canary.h"
+
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <thread>
+
+namespace cyxla::direct {
+namespace {
+
+#if defined(__SANITIZE_THREAD__)
+constexpr bool kMayFork = false;
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+constexpr bool kMayFork = false;
+#else
+constexpr bool kMayFork = true;
+#endif
+#else
+constexpr bool kMayFork = true;
+#endif
+
+constexpr int kWorkFailed = 1;
+
+[[noreturn]] void work_in_child(const std::function<bool()>& work) noexcept {
+  // A crash ends the child, silently: handlers of the process would report it as the process's own.
+  for (const int number : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGALRM}) {
+    std::signal(number, SIG_DFL);
+  }
+  const rlimit no_core_file = {0, 0};
+  setrlimit(RLIMIT_CORE, &no_core_file);
+  _exit(work() ? 0 : kWorkFailed);
+}
+
+std::string reason_of(int status) {
+  if (WIFSIGNALED(status)) {
+    return "the child process was ended by signal " + std::to_string(WTERMSIG(status));
+  }
+  if (WEXITSTATUS(status) != 0) {
+    return "the child process left with status " + std::to_string(WEXITSTATUS(status));
+  }
+  return {};
+}
+
+// The child's end; -1 with errno where it cannot be seen, 0 where it is still running.
+pid_t poll_child(pid_t child, int& status, int options) {
+  pid_t result = 0;
+  do {
+    result = waitpid(child, &status, options);
+  } while (result < 0 && errno == EINTR);
+  return result;
+}
+
+}  // namespace
+
+std::string run_in_child(const std::function<bool()>& work, std::chrono::milliseconds time_limit) {
+  if (!kMayFork) {
+    return "no child process can be made under ThreadSanitizer";
+  }
+  const pid_t child = fork();
+  if (child < 0) {
+    return std::string("no child process could be made: ") + std::strerror(errno);
+  }
+  if (child == 0) {
+    work_in_child(work);
+  }
+  const auto deadline = std::chrono::steady_clock::now() + time_limit;
+  // Most children need less than a millisecond.
+  std::chrono::microseconds pause{50};
+  int status = 0;
+  for (;;) {
+    const pid_t ended = poll_child(child, status, WNOHANG);
+    if (ended == child) {
+      return reason_of(status);
+    }
+    if (ended < 0) {
+      return std::string("the child process's end cannot be seen: ") + std::strerror(errno);
+    }
+    if (std::chrono::steady_clock::now() >= deadline) {
+      kill(child, SIGKILL);
+      poll_child(child, status, 0);
+      return "the child process did not end within " + std::to_string(time_limit.count()) + " ms";
+    }
+    std::this_thread::sleep_for(pause);
+    pause = std::min(pause * 2, std::chrono::microseconds{2000});
+  }
+}
+
+}  // namespace cyxla::direct

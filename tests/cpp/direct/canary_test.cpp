@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "direct/canary.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+
+namespace cyxla::direct {
+namespace {
+
+#if defined(__SANITIZE_THREAD__)
+
+TEST(RunInChild, NeverForksUnderThreadSanitizer) {
+  EXPECT_EQ(run_in_child([] { return true; }, kCanaryTimeLimit),
+            "no child process can be made under ThreadSanitizer");
+}
+
+#else
+
+TEST(RunInChild, TellsHowTheWorkEnded) {
+  EXPECT_EQ(run_in_child([] { return true; }, kCanaryTimeLimit), "");
+  EXPECT_EQ(run_in_child([] { return false; }, kCanaryTimeLimit),
+            "the child process left with status 1");
+}
+
+TEST(RunInChild, SurvivesACrash) {
+  const auto crash = [] {
+    volatile int* nowhere = nullptr;
+    *nowhere = 1;
+    return true;
+  };
+  EXPECT_EQ(run_in_child(crash, kCanaryTimeLimit),
+            "the child process was ended by signal " + std::to_string(SIGSEGV));
+}
+
+TEST(RunInChild, KillsWorkThatDoesNotEnd) {
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_EQ(run_in_child(
+                [] {
+                  for (;;) {
+                    pause();
+                  }
+                  return true;
+                },
+                std::chrono::milliseconds(100)),
+            "the child process did not end within 100 ms");
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
+}
+
+TEST(RunInChild, LeavesNoChildBehindAndNoTraceInThisProcess) {
+  static int changed = 0;
+  static bool exited = false;
+  std::atexit([] { exited = true; });
+  EXPECT_EQ(run_in_child([] { return ++changed == 1; }, kCanaryTimeLimit), "");
+  EXPECT_EQ(changed, 0);
+  EXPECT_FALSE(exited);
+  EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1);
+  EXPECT_EQ(errno, ECHILD);
+}
+
+TEST(RunInChild, SaysSoWhereTheChildsEndIsHidden) {
+  std::signal(SIGCHLD, SIG_IGN);
+  const std::string reason = run_in_child([] { return true; }, kCanaryTimeLimit);
+  std::signal(SIGCHLD, SIG_DFL);
+  EXPECT_EQ(reason, "the child process's end cannot be seen: No child processes");
+}
+
+#endif
+
+}  // namespace
+}  // namespace cyxla::direct
