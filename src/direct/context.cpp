@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 
 #include "direct/copy_bytes.h"
 #include "direct/floating_point.h"
@@ -58,6 +59,8 @@ Context::Context(const Executable& executable)
     has_copied_inputs_ = has_copied_inputs_ || output.copied_input.has_value();
     outputs_.push_back(output);
   }
+  order_.resize(inputs_.size() + outputs_.size());
+  std::iota(order_.begin(), order_.end(), std::size_t{0});
   make_memory(plan);
 }
 
@@ -120,75 +123,102 @@ bool Context::run(const cyxla_input* inputs, void* const* outputs) noexcept {
 }
 
 void Context::bind(const cyxla_input* inputs, void* const* outputs) noexcept {
-  find_overlaps(inputs, outputs);
-  copies_in_ = has_copied_inputs_;
-  copies_out_ = false;
-  bind_inputs(inputs);
-  bind_outputs(outputs);
-}
-
-void Context::bind_inputs(const cyxla_input* inputs) noexcept {
+  Extent all_inputs;
+  bool copies_in = has_copied_inputs_;
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
     Input& input = inputs_[i];
     const void* data = inputs[i].data;
+    all_inputs.add(data, input.size_bytes);
     if (data != last_inputs_[i]) {
       last_inputs_[i] = data;
-      if (input.is_donated) {
-        continue;
+      if (!input.is_donated) {
+        input.is_staged = input.size_bytes == 0 || !is_aligned(data);
+        // Kernels do not write their program's inputs.
+        runner_.place(input.allocation, input.is_staged ? input.staging : const_cast<void*>(data));
       }
-      input.is_staged = input.size_bytes == 0 || !is_aligned(data);
-      // Kernels do not write their program's inputs.
-      runner_.place(input.allocation, input.is_staged ? input.staging : const_cast<void*>(data));
     }
-    copies_in_ = copies_in_ || input.is_staged;
+    copies_in = copies_in || input.is_staged;
   }
-}
+  copies_in_ = copies_in;
 
-void Context::bind_outputs(void* const* outputs) noexcept {
+  Extent all_outputs;
   for (std::size_t i = 0; i < outputs_.size(); ++i) {
     Output& output = outputs_[i];
-    void* data = outputs[i];
-    last_outputs_[i] = data;
-    output.is_staged =
-        output.overlaps || data == nullptr || output.size_bytes == 0 || !is_aligned(data);
-    void* place = output.is_staged ? output.staging : data;
+    last_outputs_[i] = outputs[i];
+    output.is_staged = outputs[i] == nullptr || output.size_bytes == 0 || !is_aligned(outputs[i]);
+    if (outputs[i] != nullptr) {
+      all_outputs.add(outputs[i], output.size_bytes);
+    }
+  }
+  if ((all_inputs.meets(all_outputs) || !all_outputs.is_ascending) &&
+      may_overlap(inputs, outputs)) {
+    stage_overlaps(inputs, outputs);
+  }
+  bool copies_out = false;
+  for (std::size_t i = 0; i < outputs_.size(); ++i) {
+    Output& output = outputs_[i];
+    void* place = output.is_staged ? output.staging : outputs[i];
     if (place != output.placed) {
       output.placed = place;
       runner_.place(output.allocation, place);
     }
-    copies_out_ = copies_out_ || (output.is_staged && data != nullptr);
+    copies_out = copies_out || (output.is_staged && outputs[i] != nullptr);
   }
+  copies_out_ = copies_out;
 }
 
-void Context::find_overlaps(const cyxla_input* inputs, void* const* outputs) noexcept {
-  Extent all_inputs;
-  for (std::size_t i = 0; i < inputs_.size(); ++i) {
-    all_inputs.add(inputs[i].data, inputs_[i].size_bytes);
+// Whether some output overlaps an input or another output. Few arrays are compared with each
+// other at once, by stage_overlaps(). Many are sorted, from the order of the last time, as arrays
+// that move mostly keep it.
+bool Context::may_overlap(const cyxla_input* inputs, void* const* outputs) noexcept {
+  constexpr std::size_t kFewArrays = 8;
+  if (order_.size() <= kFewArrays) {
+    return true;
   }
-  Extent all_outputs;
-  for (std::size_t i = 0; i < outputs_.size(); ++i) {
-    outputs_[i].overlaps = false;
-    if (outputs[i] != nullptr) {
-      all_outputs.add(outputs[i], outputs_[i].size_bytes);
+  const auto begin = [&](std::size_t array) {
+    return address(array < inputs_.size() ? inputs[array].data : outputs[array - inputs_.size()]);
+  };
+  for (std::size_t i = 1; i < order_.size(); ++i) {
+    const std::size_t array = order_[i];
+    std::size_t place = i;
+    for (; place > 0 && begin(order_[place - 1]) > begin(array); --place) {
+      order_[place] = order_[place - 1];
     }
+    order_[place] = array;
   }
-  if (all_inputs.meets(all_outputs)) {
-    for (std::size_t i = 0; i < outputs_.size(); ++i) {
-      for (std::size_t k = 0; k < inputs_.size() && outputs[i] != nullptr; ++k) {
-        outputs_[i].overlaps =
-            outputs_[i].overlaps ||
-            overlap(outputs[i], outputs_[i].size_bytes, inputs[k].data, inputs_[k].size_bytes);
+  std::uintptr_t end_of_outputs = 0;
+  std::uintptr_t end_of_all = 0;
+  for (const std::size_t array : order_) {
+    const bool is_output = array >= inputs_.size();
+    if (begin(array) < (is_output ? end_of_all : end_of_outputs)) {
+      return true;
+    }
+    const std::size_t size_bytes =
+        is_output ? outputs_[array - inputs_.size()].size_bytes : inputs_[array].size_bytes;
+    // Outputs without address are dropped.
+    const std::uintptr_t end = begin(array) == 0 ? 0 : begin(array) + size_bytes;
+    end_of_all = std::max(end_of_all, end);
+    end_of_outputs = is_output ? std::max(end_of_outputs, end) : end_of_outputs;
+  }
+  return false;
+}
+
+void Context::stage_overlaps(const cyxla_input* inputs, void* const* outputs) noexcept {
+  for (std::size_t i = 0; i < outputs_.size(); ++i) {
+    if (outputs[i] == nullptr) {
+      continue;
+    }
+    Output& output = outputs_[i];
+    for (std::size_t k = 0; k < inputs_.size(); ++k) {
+      if (overlap(outputs[i], output.size_bytes, inputs[k].data, inputs_[k].size_bytes)) {
+        output.is_staged = true;
       }
     }
-  }
-  if (!all_outputs.is_ascending) {
-    for (std::size_t i = 0; i < outputs_.size(); ++i) {
-      for (std::size_t k = 0; k < i && outputs[i] != nullptr; ++k) {
-        if (outputs[k] != nullptr &&
-            overlap(outputs[i], outputs_[i].size_bytes, outputs[k], outputs_[k].size_bytes)) {
-          outputs_[i].overlaps = true;
-          outputs_[k].overlaps = true;
-        }
+    for (std::size_t k = 0; k < i; ++k) {
+      if (outputs[k] != nullptr &&
+          overlap(outputs[i], output.size_bytes, outputs[k], outputs_[k].size_bytes)) {
+        output.is_staged = true;
+        outputs_[k].is_staged = true;
       }
     }
   }

@@ -42,19 +42,18 @@ class Context {
     std::size_t allocation = 0;
     std::size_t size_bytes = 0;
     void* staging = nullptr;
-    std::optional<std::size_t> copied_input;
     void* placed = nullptr;  // where the kernels write
     bool is_staged = false;
-    bool overlaps = false;
+    std::optional<std::size_t> copied_input;
   };
 
   void make_memory(const Plan& plan);
   void bind(const cyxla_input* inputs, void* const* outputs) noexcept;
-  void bind_inputs(const cyxla_input* inputs) noexcept;
-  void bind_outputs(void* const* outputs) noexcept;
-  void find_overlaps(const cyxla_input* inputs, void* const* outputs) noexcept;
-  void copy_in(const cyxla_input* inputs) noexcept;
-  void copy_out(void* const* outputs) noexcept;
+  void stage_overlaps(const cyxla_input* inputs, void* const* outputs) noexcept;
+  bool may_overlap(const cyxla_input* inputs, void* const* outputs) noexcept;
+  // Apart from run(), which stays short where nothing is copied.
+  [[gnu::noinline]] void copy_in(const cyxla_input* inputs) noexcept;
+  [[gnu::noinline]] void copy_out(void* const* outputs) noexcept;
 
   Runner runner_;
   std::vector<Input> inputs_;
@@ -62,6 +61,7 @@ class Context {
   // The caller's addresses of the last run, to which everything is bound.
   std::vector<const void*> last_inputs_;
   std::vector<const void*> last_outputs_;
+  std::vector<std::size_t> order_;  // inputs, then outputs, by address as far as was needed
   bool has_copied_inputs_ = false;
   bool copies_in_ = false;   // some input is staged or starts an output
   bool copies_out_ = false;  // some output is staged and wanted

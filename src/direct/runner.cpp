@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 #include <variant>
 
 #include "direct/copy_bytes.h"
@@ -104,7 +105,7 @@ Runner::Operation Runner::add(const ConditionalStep& step, const Executable& exe
 }
 
 std::uint32_t Runner::add_argument(const Slice& slice) {
-  uses_.push_back({slice.allocation, arguments_.size(), slice.offset});
+  slices_.push_back(slice);
   arguments_.push_back({nullptr, slice.size_bytes});
   return static_cast<std::uint32_t>(arguments_.size() - 1);
 }
@@ -113,15 +114,18 @@ void Runner::finish(std::size_t num_allocations) {
   for (Call& call : calls_) {
     call.frame.arguments = arguments_.data() + call.first_argument;
   }
-  std::stable_sort(uses_.begin(), uses_.end(),
-                   [](const Use& a, const Use& b) { return a.allocation < b.allocation; });
-  first_use_.assign(num_allocations + 1, 0);
-  for (const Use& use : uses_) {
-    ++first_use_[use.allocation + 1];
+  std::vector<std::size_t> order(slices_.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return slices_[a].allocation < slices_[b].allocation;
+  });
+  first_slot_.assign(num_allocations + 1, 0);
+  for (const std::size_t argument : order) {
+    slots_.push_back({&arguments_[argument], slices_[argument].offset});
+    ++first_slot_[slices_[argument].allocation + 1];
   }
-  for (std::size_t i = 0; i < num_allocations; ++i) {
-    first_use_[i + 1] += first_use_[i];
-  }
+  std::partial_sum(first_slot_.begin(), first_slot_.end(), first_slot_.begin());
+  slices_ = {};
 }
 
 bool Runner::run(Block block) noexcept {

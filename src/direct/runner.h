@@ -22,8 +22,9 @@ class Runner {
 
   // Makes every step that uses an allocation use the memory at `address`.
   void place(std::size_t allocation, void* address) noexcept {
-    for (std::size_t i = first_use_[allocation]; i < first_use_[allocation + 1]; ++i) {
-      arguments_[uses_[i].argument].data = static_cast<std::byte*>(address) + uses_[i].offset;
+    const Slot* const end = slots_.data() + first_slot_[allocation + 1];
+    for (const Slot* slot = slots_.data() + first_slot_[allocation]; slot != end; ++slot) {
+      slot->argument->data = static_cast<std::byte*>(address) + slot->offset;
     }
   }
 
@@ -67,10 +68,9 @@ class Runner {
     bool is_predicate = false;
     std::vector<Block> branches;
   };
-  // A place in arguments_ that holds an address inside an allocation.
-  struct Use {
-    std::size_t allocation;
-    std::size_t argument;
+  // An element of arguments_ that holds an address inside an allocation.
+  struct Slot {
+    KernelArgument* argument;
     std::size_t offset;
   };
 
@@ -93,8 +93,9 @@ class Runner {
   std::vector<Copy> copies_;
   std::vector<Loop> loops_;
   std::vector<Branch> branches_;
-  std::vector<Use> uses_;               // by allocation
-  std::vector<std::size_t> first_use_;  // by allocation: index into uses_
+  std::vector<Slice> slices_;            // of each argument, until all are there
+  std::vector<Slot> slots_;              // by allocation
+  std::vector<std::size_t> first_slot_;  // by allocation: index into slots_
   Block program_;
 };
 
