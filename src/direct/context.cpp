@@ -205,21 +205,19 @@ bool Context::may_overlap(const cyxla_input* inputs, void* const* outputs) noexc
 
 void Context::stage_overlaps(const cyxla_input* inputs, void* const* outputs) noexcept {
   for (std::size_t i = 0; i < outputs_.size(); ++i) {
+    Output& output = outputs_[i];
     if (outputs[i] == nullptr) {
       continue;
     }
-    Output& output = outputs_[i];
     for (std::size_t k = 0; k < inputs_.size(); ++k) {
-      if (overlap(outputs[i], output.size_bytes, inputs[k].data, inputs_[k].size_bytes)) {
-        output.is_staged = true;
-      }
+      output.is_staged = output.is_staged || overlap(outputs[i], output.size_bytes, inputs[k].data,
+                                                     inputs_[k].size_bytes);
     }
+    // The earlier output may stay in place: this one is copied over it at the end.
     for (std::size_t k = 0; k < i; ++k) {
-      if (outputs[k] != nullptr &&
-          overlap(outputs[i], output.size_bytes, outputs[k], outputs_[k].size_bytes)) {
-        output.is_staged = true;
-        outputs_[k].is_staged = true;
-      }
+      output.is_staged = output.is_staged ||
+                         (outputs[k] != nullptr && overlap(outputs[i], output.size_bytes,
+                                                           outputs[k], outputs_[k].size_bytes));
     }
   }
 }

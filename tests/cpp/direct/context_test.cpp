@@ -148,6 +148,70 @@ TEST(Context, LetsTheLastOfOverlappingOutputsWin) {
   }
 }
 
+// Many arrays are searched for overlaps in another way than few.
+class ManyArrays : public ::testing::Test {
+ protected:
+  static constexpr std::size_t kPairs = 12;
+
+  static Plan plan() {
+    PlanBuilder builder;
+    Steps steps;
+    for (std::size_t i = 0; i < kPairs; ++i) {
+      const Slice in = builder.input(kBytes);
+      steps.push_back(builder.call("reverse", {in, builder.output(kBytes)}));
+    }
+    return builder.finish(std::move(steps));
+  }
+
+  // Runs with input i at places[i] and output i at places[kPairs + i], all in one array.
+  void run(const std::vector<std::size_t>& places) {
+    std::vector<double> values(512 + 8);
+    auto* memory =
+        reinterpret_cast<double*>((reinterpret_cast<std::uintptr_t>(values.data()) + 63) / 64 * 64);
+    std::vector<cyxla_input> inputs;
+    std::vector<void*> outputs;
+    for (std::size_t i = 0; i < kPairs; ++i) {
+      for (std::size_t k = 0; k < kCount; ++k) {
+        memory[places[i] + k] = static_cast<double>(100 * i + k);
+      }
+      inputs.push_back(input(memory + places[i]));
+      outputs.push_back(memory + places[kPairs + i]);
+    }
+    std::vector<double> wanted(memory, memory + 512);
+    for (std::size_t i = 0; i < kPairs; ++i) {
+      for (std::size_t k = 0; k < kCount; ++k) {
+        wanted[places[kPairs + i] + k] = static_cast<double>(100 * i + kCount - 1 - k);
+      }
+    }
+    ASSERT_TRUE(context_.run(inputs.data(), outputs.data()));
+    EXPECT_EQ(std::vector<double>(memory, memory + 512), wanted);
+  }
+
+  Executable executable_{plan(), ExternalSymbols()};
+  Context context_{executable_};
+};
+
+TEST_F(ManyArrays, AreRightInAnyOrderAndWithAnyOverlap) {
+  // Input and output of a pair side by side, in an order that changes from run to run.
+  for (std::size_t round = 0; round < 60; ++round) {
+    std::vector<std::size_t> places(2 * kPairs);
+    for (std::size_t i = 0; i < kPairs; ++i) {
+      places[i] = (i * (round % 11 + 1) % 13) * 32;
+      places[kPairs + i] = places[i] + 8 + round % 7;
+    }
+    run(places);
+    // An output on its input.
+    std::vector<std::size_t> overlapping = places;
+    overlapping[kPairs + round % kPairs] = places[round % kPairs] + round % 5;
+    run(overlapping);
+    // Two outputs on each other.
+    overlapping = places;
+    overlapping[kPairs + kPairs - 1] = overlapping[kPairs] + round % 9;
+    run(overlapping);
+    run(places);
+  }
+}
+
 TEST(Context, ComesBackFromOverlapToMemoryInPlace) {
   const Executable executable(unary("reverse"), ExternalSymbols());
   Context context(executable);
