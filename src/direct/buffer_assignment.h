@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string_view>
+#include <tuple>
 #include <unordered_map>
 #include <vector>
 
@@ -16,7 +17,9 @@ struct Location {
   std::uint64_t instruction = 0;
   std::vector<std::uint64_t> shape_index;
 
-  auto operator<=>(const Location&) const = default;
+  bool operator<(const Location& other) const {
+    return std::tie(instruction, shape_index) < std::tie(other.instruction, other.shape_index);
+  }
 };
 
 // Where a value lies. Checked to be inside its allocation.

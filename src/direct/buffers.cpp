@@ -156,8 +156,8 @@ class BufferReader {
       }
       const Place place = find_place(assignment_, module_, std::move(location), output_name(i));
       const BufferAssignment::Allocation& allocation = assignment_.allocations()[place.allocation];
-      if (place.offset != 0 || place.size_bytes != expected_.output_bytes[i] ||
-          allocation.size_bytes != place.size_bytes) {
+      if (place.size_bytes != expected_.output_bytes[i] ||
+          place.size_bytes != allocation.size_bytes) {
         throw Refusal(output_name(i) + " shares its memory with other values");
       }
       if (!allocation.is_live_out || allocation.is_constant || allocation.is_tuple ||

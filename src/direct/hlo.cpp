@@ -262,6 +262,7 @@ std::vector<Shape> HloModule::input_shapes() const {
     found[parameter.parameter_number] = read_shape(parameter.shape);
   }
   std::vector<Shape> shapes;
+  shapes.reserve(found.size());
   for (std::optional<Shape>& shape : found) {
     shapes.push_back(*std::move(shape));
   }

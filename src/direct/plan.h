@@ -21,9 +21,10 @@ struct Allocation {
   };
   Kind kind = Kind::kPrivate;
   std::size_t size_bytes = 0;
-  std::size_t number = 0;                 // which input or output
-  std::optional<std::size_t> copied_input;  // an output that starts as a copy of this input (donation)
-  std::string bytes;                      // contents of a constant
+  std::size_t number = 0;  // which input or output
+  // The input that an output is a copy of at first, as the program may overwrite it (donation).
+  std::optional<std::size_t> copied_input;
+  std::string bytes;  // contents of a constant
 };
 
 // Part of an allocation, an index into Plan::allocations.
@@ -38,8 +39,10 @@ using Steps = std::vector<Step>;
 
 // Calls a compiled function with one work group.
 struct KernelStep {
-  std::size_t kernel = 0;     // index into Plan::kernels
-  std::vector<Slice> slices;  // arguments, then results: the order of the call frame
+  std::size_t kernel = 0;  // index into Plan::kernels
+  // Arguments, then results: the order of the call frame. The kernel of a whole loop lists inputs
+  // and constants among its results, where it passes them on; it does not write them.
+  std::vector<Slice> slices;
 };
 
 // Copies elements from one layout to another; plain bytes where both layouts are equal.
@@ -52,7 +55,8 @@ struct CopyStep {
     std::size_t destination_stride_bytes = 0;
   };
   std::size_t element_bytes = 0;
-  std::vector<Dimension> dimensions;  // empty: copy source.size_bytes bytes as they are
+  // The destination's slowest dimension first; empty: copy source.size_bytes bytes as they are.
+  std::vector<Dimension> dimensions;
 };
 
 // Repeats `body`: `trip_count` times, or as long as the byte at `condition_result` is not 0 after

@@ -190,6 +190,13 @@ TEST(Steps, ACopyOfEqualLayouts) {
   EXPECT_TRUE(step.dimensions.empty());
 }
 
+TEST(Steps, ACopyToTheMemoryBesideItsSource) {
+  const std::string lower = slice(kPrivateMemory, 0, 12);
+  const std::string upper = slice(kPrivateMemory, 12, 12);
+  EXPECT_EQ(read(copy(kArray, lower, kArray, upper)).steps.size(), 1u);
+  EXPECT_EQ(read(copy(kArray, upper, kArray, lower)).steps.size(), 1u);
+}
+
 TEST(Steps, ACopyThatTransposes) {
   const std::string row_major = shape(ElementType::kF32, {1, 2, 3});
   const std::string transposed = shape(ElementType::kF32, {1, 2, 3}, {1, 0, 2});
