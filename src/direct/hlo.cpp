@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "direct/hlo.h"
 
+#include <charconv>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include "direct/message.h"
@@ -39,6 +41,9 @@ Instruction read_instruction(std::string_view bytes) {
       case 38:
         message.repeated_numbers(instruction.called_computations);
         break;
+      case 43:
+        instruction.backend_config = message.bytes();
+        break;
       // What the instruction computes, which its kernel holds: dimensions and slices, windows, the
       // dimension numbers of convolutions, dots, gathers and scatters, comparisons, precision, FFT,
       // sort and random-number settings, custom calls.
@@ -50,7 +55,6 @@ Instruction read_instruction(std::string_view bytes) {
       case 28:
       case 30:
       case 33:
-      case 43:  // backend_config
       case 48:
       case 51:
       case 57:
@@ -202,6 +206,9 @@ void HloModule::read_computation(std::string_view bytes) {
         if (instruction.opcode == "parameter") {
           computation.parameters.push_back(instruction.id);
         }
+        if (instruction.opcode == "while") {
+          read_loop(instruction);
+        }
         const std::uint64_t instruction_id = instruction.id;
         if (!instructions_.emplace(instruction_id, std::move(instruction)).second) {
           throw Refusal("two HLO instructions have the number " + std::to_string(instruction_id));
@@ -228,6 +235,25 @@ void HloModule::read_computation(std::string_view bytes) {
   }
   if (!computations_.emplace(id, std::move(computation)).second) {
     throw Refusal("two HLO computations have the number " + std::to_string(id));
+  }
+}
+
+void HloModule::read_loop(const Instruction& loop) {
+  constexpr std::string_view kTripCount = R"("known_trip_count":{"n":")";
+  const std::size_t found = loop.backend_config.find(kTripCount);
+  if (found == std::string_view::npos) {
+    has_unbounded_loop_ = true;
+    return;
+  }
+  const std::string_view number = loop.backend_config.substr(found + kTripCount.size());
+  std::uint64_t trip_count = 0;
+  const auto parsed = std::from_chars(number.data(), number.data() + number.size(), trip_count);
+  if (parsed.ec != std::errc()) {
+    throw Refusal("the length of a loop is not a number");
+  }
+  if (trip_count > kMaxTripCount) {
+    throw Refusal("a loop runs " + std::to_string(trip_count) +
+                  " times; so long a program gains nothing");
   }
 }
 

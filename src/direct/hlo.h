@@ -18,11 +18,15 @@ struct Instruction {
   std::string_view opcode;
   std::string_view shape;                   // a ShapeProto
   std::optional<std::string_view> literal;  // a LiteralProto
+  std::string_view backend_config;
   std::uint64_t parameter_number = 0;
   std::uint64_t tuple_index = 0;
   std::vector<std::uint64_t> operands;
   std::vector<std::uint64_t> called_computations;
 };
+
+// Longer loops gain nothing from a direct call, and the first calls would take long to verify.
+constexpr std::uint64_t kMaxTripCount = 1'000'000;
 
 // The optimized HLO module of an executable: its signature, and the instructions that buffers are
 // named after. The kernels hold the computation itself. Its bytes must outlive it. The constructor
@@ -36,6 +40,10 @@ class HloModule {
   const Instruction& root(std::uint64_t computation) const;
   const Instruction& entry_root() const { return root(entry_computation_); }
 
+  // Whether a loop's length is only known as it runs. The step list does not tell: a kernel may
+  // hold whole loops.
+  bool has_unbounded_loop() const noexcept { return has_unbounded_loop_; }
+
   // One array for each input and output, row-major as the caller's are. Throws Refusal.
   std::vector<Shape> input_shapes() const;
   std::vector<Shape> output_shapes() const;
@@ -46,12 +54,14 @@ class HloModule {
     std::vector<std::uint64_t> parameters;  // ids of its parameter instructions
   };
   void read_computation(std::string_view bytes);
+  void read_loop(const Instruction& loop);
   const Computation& computation(std::uint64_t id) const;
 
   std::unordered_map<std::uint64_t, Instruction> instructions_;
   std::unordered_map<std::uint64_t, Computation> computations_;
   std::uint64_t entry_computation_ = 0;
   std::string_view program_shape_;
+  bool has_unbounded_loop_ = false;
 };
 
 }  // namespace cyxla::direct

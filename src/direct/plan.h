@@ -89,7 +89,9 @@ struct Plan {
   std::vector<std::string> kernels;  // symbol of each compiled function
   std::vector<std::string> objects;  // ELF objects that define them
   Steps steps;                       // calls are already in place of the call steps
-  bool has_unbounded_loop = false;   // a loop without trip count: inputs may keep it going for ever
+  // Whether a loop, in a step or inside a kernel, has no known length: inputs may keep it going for
+  // ever.
+  bool has_unbounded_loop = false;
 };
 
 }  // namespace cyxla::direct

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "direct/copy_step.h"
+#include "direct/hlo.h"
 #include "direct/message.h"
 #include "direct/refusal.h"
 #include "direct/slice_reader.h"
@@ -20,7 +21,6 @@ namespace {
 // Bounds far above what a program has that gains from a direct call.
 constexpr std::size_t kMaxSteps = 4096;
 constexpr std::size_t kMaxNesting = 16;
-constexpr std::uint64_t kMaxTripCount = 1'000'000;
 // Contexts align their memory to this much.
 constexpr std::uint64_t kMaxAlignment = 64;
 
@@ -320,7 +320,7 @@ class StepReader {
       return step;
     }
     if (trip_count.value > kMaxTripCount) {
-      throw Refusal("a while step runs " + std::to_string(trip_count.value) +
+      throw Refusal("a loop runs " + std::to_string(trip_count.value) +
                     " times; so long a program gains nothing");
     }
     step.trip_count = trip_count.value;

@@ -65,6 +65,28 @@ TEST(HloModule, GivesTheOutputsOfATuple) {
   EXPECT_EQ(hlo.output_shapes()[1].size_bytes, 4u);
 }
 
+TEST(HloModule, KnowsTheLengthOfLoops) {
+  const auto is_unbounded = [](const std::string& backend_config) {
+    const std::string text =
+        sample() +
+        bytes(3, computation(3, 0, {instruction(30, "while", kS32, bytes(43, backend_config))}));
+    return HloModule(text).has_unbounded_loop();
+  };
+  const std::string init = R"("known_init_step":{"init":"0","step":"1"}})";
+  EXPECT_FALSE(is_unbounded(R"({"known_trip_count":{"n":"1000000"},)" + init));
+  EXPECT_TRUE(is_unbounded("{" + init));
+  EXPECT_TRUE(is_unbounded(""));
+  const std::string text = sample();
+  EXPECT_FALSE(HloModule(text).has_unbounded_loop());
+  EXPECT_EQ(refusal([&] { is_unbounded(R"({"known_trip_count":{"n":"1000001"}})"); }),
+            "a loop runs 1000001 times; so long a program gains nothing");
+  const std::string no_number = "the length of a loop is not a number";
+  EXPECT_EQ(refusal([&] { is_unbounded(R"({"known_trip_count":{"n":"x"}})"); }), no_number);
+  EXPECT_EQ(refusal([&] { is_unbounded(R"({"known_trip_count":{"n":")"); }), no_number);
+  EXPECT_EQ(refusal([&] { is_unbounded(R"({"known_trip_count":{"n":"99999999999999999999"}})"); }),
+            no_number);
+}
+
 TEST(HloModule, RefusesWhatItDoesNotKnow) {
   const auto with = [](const std::string& more) {
     return refusal([&] {

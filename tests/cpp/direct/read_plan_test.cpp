@@ -31,6 +31,12 @@ TEST(ReadPlan, TakesTheFieldsThatNewerPluginsWrite) {
   EXPECT_EQ(read_plan(serialized, program.expected).steps.size(), 1u);
 }
 
+TEST(ReadPlan, FindsUnboundedLoopsInsideKernels) {
+  SampleProgram program;
+  program.computations.push_back(computation(5, 0, {instruction(50, "while", program.array)}));
+  EXPECT_TRUE(read_plan(program.serialized(), program.expected).has_unbounded_loop);
+}
+
 TEST(ReadPlan, RefusesAnotherMachine) {
   SampleProgram program;
   const std::string reason = "the kernels are not for x86-64 Linux";

@@ -144,7 +144,7 @@ TEST(Steps, AWhileStep) {
   EXPECT_EQ(refused(step(10, "while", bytes(2, kF) + condition)), incomplete);
   EXPECT_EQ(refused(step(10, "while", bytes(1, kF) + condition)), incomplete);
   EXPECT_EQ(refused(loop(condition + bytes(3, number(1, 1000001) + number(2, 1)))),
-            "a while step runs 1000001 times; so long a program gains nothing");
+            "a loop runs 1000001 times; so long a program gains nothing");
   EXPECT_EQ(refused(loop(condition + number(5, 1))), "field 5 of a while step is unknown");
 }
 
