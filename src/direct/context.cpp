@@ -111,7 +111,7 @@ bool Context::run(const cyxla_input* inputs, void* const* outputs) noexcept {
     copy_in(inputs);
   }
   {
-    const FloatingPointScope scope;
+    [[maybe_unused]] const FloatingPointScope scope;
     if (!runner_.run()) {
       return false;
     }

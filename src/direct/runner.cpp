@@ -133,10 +133,8 @@ bool Runner::run(Block block) noexcept {
     const Operation operation = operations_[i];
     switch (operation.kind) {
       case Kind::kCalls:
-        for (std::uint32_t k = operation.begin; k < operation.end; ++k) {
-          if (calls_[k].function(&calls_[k].frame) != nullptr) {
-            return false;
-          }
+        if (!run_calls(calls_.data() + operation.begin, calls_.data() + operation.end)) {
+          return false;
         }
         break;
       case Kind::kCopy:
@@ -152,6 +150,16 @@ bool Runner::run(Block block) noexcept {
           return false;
         }
         break;
+    }
+  }
+  return true;
+}
+
+// The range comes as pointers, as members would be read again after every call.
+bool Runner::run_calls(const Call* begin, const Call* end) noexcept {
+  for (const Call* call = begin; call != end; ++call) {
+    if (call->function(&call->frame) != nullptr) {
+      return false;
     }
   }
   return true;

@@ -83,6 +83,7 @@ class Runner {
   void finish(std::size_t num_allocations);
 
   bool run(Block block) noexcept;
+  static bool run_calls(const Call* begin, const Call* end) noexcept;
   bool run(const Loop& loop) noexcept;
   void run(const Copy& copy) noexcept;
   const Block& chosen(const Branch& branch) const noexcept;
