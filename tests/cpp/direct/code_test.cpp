@@ -111,6 +111,7 @@ TEST(Code, TellsTheProfilerItsKernelsOnRequest) {
   EXPECT_EQ(read(), "");
   setenv("CYXLA_PERF_MAP", "1", 1);
   const Code code({kernel_object("arithmetic")}, ExternalSymbols());
+  unsetenv("CYXLA_PERF_MAP");
   std::ostringstream start;
   start << std::hex << reinterpret_cast<std::uintptr_t>(code.kernel("add")) << ' ';
   const std::string text = read();
