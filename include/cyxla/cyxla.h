@@ -27,6 +27,11 @@ extern "C" {
  * GIL. */
 #define CYXLA_NEEDS_PYTHON 1u
 
+/* cyxla_program_spec.route: through PJRT_LoadedExecutable_Execute, or by calling the program's
+ * kernels directly. */
+#define CYXLA_ROUTE_PJRT 0
+#define CYXLA_ROUTE_DIRECT 1
+
 /* Element types: the values of PJRT_Buffer_Type in the PJRT header. PRED is bool, one byte. */
 enum {
   CYXLA_PRED = 1,
@@ -60,7 +65,7 @@ typedef struct cyxla_input {
 typedef struct cyxla_program_spec {
   size_t struct_size;           /* sizeof(cyxla_program_spec) of the cyxla that made it */
   uint32_t flags;               /* CYXLA_NEEDS_PYTHON or 0 */
-  int32_t route;                /* how the program is executed; 0: PJRT_LoadedExecutable_Execute */
+  int32_t route;                /* how it is executed: CYXLA_ROUTE_PJRT or CYXLA_ROUTE_DIRECT */
   size_t num_inputs;            /* length of the input arrays below */
   size_t num_outputs;           /* length of the output arrays below */
   const int32_t* input_types;   /* PJRT_Buffer_Type of each input */

@@ -12,6 +12,8 @@ from cyxla._runtime cimport Call, Input, ProgramSpec
 cdef extern from "cyxla/cyxla.h" nogil:
     ctypedef struct Api "cyxla_api":
         pass
+    const int CYXLA_ROUTE_DIRECT
+    const unsigned int CYXLA_NEEDS_PYTHON
 
 cdef extern from "base/error.h" namespace "cyxla" nogil:
     cdef enum class ErrorCode:
@@ -102,6 +104,18 @@ cdef extern from "runtime/runtime.h" namespace "cyxla::runtime" nogil:
         const string& platform_version()
     cdef cppclass Program:
         const ProgramSpec& spec()
+        const string& route_reason()
+        double seconds_per_call()
+        @staticmethod
+        Program& of(const ProgramSpec& spec)
+    cdef enum class Route "cyxla::runtime::RouteRequest::Route":
+        kAuto
+        kPjrt
+        kDirect
+    cdef cppclass RouteRequest:
+        Route route
+        string reason
+        cpp_bool may_fork
 
 cdef extern from "_glue.hpp" namespace "cyxla::glue":
     void set_exception_class(ErrorCode code, object exception_class)
@@ -125,5 +139,8 @@ cdef extern from "runtime/runtime.h" namespace "cyxla::runtime" nogil:
         Capabilities capabilities()
         const vector[string]& dropped_options()
         Program* compile(const string& code, const string& format, const OptionOverrides& overrides,
-                         Signature signature, CoreStatistics& statistics) except +translate_exception
+                         Signature signature, CoreStatistics& statistics,
+                         const RouteRequest& request) except +translate_exception
+        string direct_refusal(cpp_bool may_fork) except +translate_exception
+        string serialize(const Program& program) except +translate_exception
         void register_ffi_handler(const string& target, const string& platform, void* handler) except +translate_exception

@@ -8,6 +8,9 @@ from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 cdef enum:
     MAX_ON_STACK = 32
 
+# Beside another Python thread, giving the GIL back and taking it costs far more than such a call.
+cdef double KEEP_GIL_SECONDS = 2e-6
+
 
 cdef class _Arguments:
     """Memory for more inputs or outputs than fit on the stack."""
@@ -29,6 +32,8 @@ cdef class Executable:
     cdef _Arrays inputs
     cdef _Arrays outputs
     cdef readonly str name
+    cdef readonly str route_reason
+    cdef bint keeps_gil
     cdef object __weakref__
 
     def __cinit__(self, maker=None):
@@ -54,6 +59,11 @@ cdef class Executable:
         return f"<cyxla.Executable {self.name}: ({inputs}) -> ({outputs})>"
 
     @property
+    def route(self):
+        """How the program is executed: 'pjrt', through PJRT_LoadedExecutable_Execute, or 'direct'. See `route_reason`."""
+        return "direct" if self.spec.route == CYXLA_ROUTE_DIRECT else "pjrt"
+
+    @property
     def input_types(self):
         """Element type and shape of each input: a tuple of `ArrayType`."""
         return self.inputs.types
@@ -74,7 +84,7 @@ cdef class Executable:
         return tuple(self.spec.output_bytes[i] for i in range(self.spec.num_outputs))
 
     def run(self, arrays, out=None):
-        """Execute the program once, without the GIL.
+        """Execute the program once: without the GIL, but for a direct call of less than two microseconds.
 
         Args:
             arrays: a list or tuple with one array for each input. Any strides and byte order are read; dtypes are
@@ -109,8 +119,11 @@ cdef class Executable:
         converted = self.fill_inputs(arguments, inputs)
         results = self.make_outputs() if out is None else self.check_outputs(out)
         fill_outputs(results, outputs)
-        with nogil:
+        if self.keeps_gil:
             result = core_execute(spec, inputs, outputs, True)
+        else:
+            with nogil:
+                result = core_execute(spec, inputs, outputs, True)
         if result != 0:
             raise_error()
         return results
@@ -240,7 +253,8 @@ cdef int raise_error() except -1:
 
 
 cdef object make_executable(
-    const ProgramSpec* spec, str name, tuple inputs, tuple outputs, object input_names, bint outputs_in_place
+    const ProgramSpec* spec, str name, tuple inputs, tuple outputs, object input_names, bint outputs_in_place,
+    str route_reason, double seconds_per_call,
 ):
     """Takes over the one reference to a compiled program."""
     cdef Executable executable = Executable.__new__(Executable, _maker)
@@ -249,6 +263,8 @@ cdef object make_executable(
     executable.inputs = _Arrays(inputs, input_names, "argument")
     executable.outputs = _Arrays(outputs, None, "output")
     executable.outputs.aligned = outputs_in_place
+    executable.route_reason = route_reason
+    executable.keeps_gil = 0 < seconds_per_call < KEEP_GIL_SECONDS and not spec.flags & CYXLA_NEEDS_PYTHON
     return executable
 
 
@@ -274,10 +290,13 @@ cdef class BoundCall:
                 core_discard(prepared)
 
     def __call__(self):
-        """Execute once, without the GIL. Raises ExecutionError with the plugin's message."""
+        """Execute once, without the GIL as `Executable.run`. Raises ExecutionError with the plugin's message."""
         cdef int result
-        with nogil:
+        if self.executable.keeps_gil:
             result = core_call(self.prepared)
+        else:
+            with nogil:
+                result = core_call(self.prepared)
         if result != 0:
             raise_error()
         return self.outputs

@@ -203,11 +203,13 @@ cdef vector[CoreArrayType] core_types(types) except *:
 
 def compile_code(
     bytes code, str code_format, overrides, str name, inputs, outputs, bint needs_python, input_names=None,
-    in_place_outputs=(),
+    in_place_outputs=(), str route="pjrt", str route_reason="", bint may_fork=True,
 ):
     """Compile a program with the loaded plugin.
 
     `in_place_outputs` are the outputs for which the code takes a donated destination after its inputs, in that order.
+    `route` is 'auto', 'pjrt' (then for `route_reason`) or 'direct'; `may_fork` allows to try a program in a child
+    process.
     Returns the Executable and a dict of statistics, None where the plugin does not tell.
     """
     cdef Runtime* runtime = need_runtime()
@@ -215,6 +217,7 @@ def compile_code(
     cdef OptionOverrides core_overrides
     cdef Signature signature
     cdef CoreStatistics statistics
+    cdef RouteRequest request
     cdef string core_code = code
     cdef string core_format = code_format.encode()
     inputs, outputs = tuple(inputs), tuple(outputs)
@@ -225,9 +228,15 @@ def compile_code(
     signature.in_place_outputs = tuple(in_place_outputs)
     for option, value in overrides.items():
         set_override(core_overrides, option, value)
+    request.route = Route.kAuto if route == "auto" else Route.kDirect if route == "direct" else Route.kPjrt
+    request.reason = route_reason.encode()
+    request.may_fork = may_fork
     with nogil:
-        program = runtime.compile(core_code, core_format, core_overrides, signature, statistics)
-    executable = make_executable(&program.spec(), name, inputs, outputs, input_names, len(in_place_outputs) > 0)
+        program = runtime.compile(core_code, core_format, core_overrides, signature, statistics, request)
+    executable = make_executable(
+        &program.spec(), name, inputs, outputs, input_names, len(in_place_outputs) > 0,
+        program.route_reason().decode("utf-8", "replace"), program.seconds_per_call(),
+    )
     return executable, {
         "seconds": statistics.seconds,
         "program_bytes": len(code),
@@ -247,6 +256,30 @@ def register_ffi_handler(str name, str platform, uintptr_t address):
     cdef string ffi_platform = platform.encode()
     with nogil:
         runtime.register_ffi_handler(target, ffi_platform, <void*>address)
+
+
+def serialize(Executable executable not None):
+    """What the plugin serializes of a compiled program: bytes for the same plugin on the same machine.
+
+    Raises UnsupportedError when the plugin cannot serialize.
+    """
+    cdef Runtime* runtime = need_runtime()
+    cdef const ProgramSpec* spec = executable.spec
+    cdef string serialized
+    with nogil:
+        serialized = runtime.serialize(Program.of(spec[0]))
+    if serialized.empty():
+        raise errors.UnsupportedError("the plugin cannot serialize a compiled program")
+    return serialized
+
+
+def direct_refusal(bint may_fork=True):
+    """Why the plugin's programs are not executed directly; '' when they may be. Finds it out the first time."""
+    cdef Runtime* runtime = need_runtime()
+    cdef string reason
+    with nogil:
+        reason = runtime.direct_refusal(may_fork)
+    return reason.decode("utf-8", "replace")
 
 
 def error_info():

@@ -2,6 +2,7 @@
 #include "direct/verify.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <utility>
 
@@ -9,6 +10,10 @@
 
 namespace cyxla::direct {
 namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::milliseconds kLongCall{20};
 
 // Off the kernels' alignment, but on that of every element type.
 constexpr std::size_t kShift = 16;
@@ -63,11 +68,14 @@ bool Verification::wants(const Set& set) const noexcept {
          set.values == Values::kPositiveNumbers;
 }
 
+std::uint64_t Verification::seed(const Set& set, std::size_t input) noexcept {
+  return static_cast<std::uint64_t>(&set - kSets.data()) << 32 | input;
+}
+
 void Verification::prepare(const Set& set) noexcept {
-  const auto number = static_cast<std::uint64_t>(&set - kSets.data());
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
     void* data = place(input_memory_[i], set.is_aligned);
-    fill(data, executable_.input_bytes(i), input_types_[i], set.values, number << 32 | i);
+    fill(data, executable_.input_bytes(i), input_types_[i], set.values, seed(set, i));
     inputs_[i].data = data;
   }
   for (std::size_t i = 0; i < outputs_.size(); ++i) {
@@ -76,6 +84,32 @@ void Verification::prepare(const Set& set) noexcept {
     std::memset(outputs_[i], kUnwritten, executable_.output_bytes(i));
     std::memset(expected_[i], kUnexpected, executable_.output_bytes(i));
   }
+}
+
+bool Verification::has_changed_inputs(const Set& set) const {
+  for (std::size_t i = 0; i < inputs_.size(); ++i) {
+    std::vector<std::byte> original(executable_.input_bytes(i));
+    fill(original.data(), original.size(), input_types_[i], set.values, seed(set, i));
+    if (!original.empty() && std::memcmp(original.data(), inputs_[i].data, original.size()) != 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
+double Verification::seconds_per_call(Context& context) {
+  constexpr int kRounds = 5;
+  constexpr int kCalls = 8;
+  prepare(kSets.front());
+  auto shortest = Clock::duration::max();
+  for (int round = 0; round < kRounds; ++round) {
+    const auto start = Clock::now();
+    for (int call = 0; call < kCalls; ++call) {
+      context.run(inputs_.data(), outputs_.data());
+    }
+    shortest = std::min(shortest, Clock::now() - start);
+  }
+  return std::chrono::duration<double>(shortest).count() / kCalls;
 }
 
 bool Verification::run(Context& context) {
@@ -97,8 +131,16 @@ std::string Verification::compare(Context& context, const Reference& reference) 
     if (!reference(inputs_.data(), expected_.data())) {
       return std::string("the plugin failed to run the program for ") + set.name;
     }
+    const auto start = Clock::now();
     if (!context.run(inputs_.data(), outputs_.data())) {
       return std::string("a kernel failed when called directly for ") + set.name;
+    }
+    if (Clock::now() - start > kLongCall) {
+      return "a call takes more than " + std::to_string(kLongCall.count()) +
+             " ms, of which a direct one would save nothing that matters";
+    }
+    if (has_changed_inputs(set)) {
+      return std::string("a kernel writes to an input for ") + set.name;
     }
     if (std::string reason = difference(set); !reason.empty()) {
       return reason;

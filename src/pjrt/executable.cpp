@@ -104,7 +104,7 @@ std::vector<OutputType> LoadedExecutable::output_types() const {
   return outputs;
 }
 
-MemoryStatistics LoadedExecutable::memory_statistics() const {
+MemoryStatistics LoadedExecutable::memory_statistics(const std::string& serialized) const {
   MemoryStatistics statistics;
   const Handle<PJRT_Executable> executable = this->executable();
   if (api_->has(CYXLA_SLOT(PJRT_Executable_GetCompiledMemoryStats))) {
@@ -118,26 +118,27 @@ MemoryStatistics LoadedExecutable::memory_statistics() const {
     }
   }
   if (!statistics.code_bytes) {
-    statistics.code_bytes = object_code_bytes(executable.get());
+    statistics.code_bytes = object_bytes(serialized.empty() ? serialize() : serialized);
   }
   return statistics;
 }
 
-std::optional<std::int64_t> LoadedExecutable::object_code_bytes(PJRT_Executable* executable) const {
+std::string LoadedExecutable::serialize() const {
   if (!api_->has(CYXLA_SLOT(PJRT_Executable_Serialize))) {
-    return std::nullopt;
+    return {};
   }
+  const Handle<PJRT_Executable> executable = this->executable();
   CYXLA_PJRT_ARGS(PJRT_Executable_Serialize, args);
-  args.executable = executable;
+  args.executable = executable.get();
   if (!api_->call(CYXLA_SLOT(PJRT_Executable_Serialize), args).ok()) {
-    return std::nullopt;
+    return {};
   }
   const ScopeGuard deleter([&] {
     if (args.serialized_executable_deleter != nullptr) {
       args.serialized_executable_deleter(args.serialized_executable);
     }
   });
-  return object_bytes({args.serialized_bytes, args.serialized_bytes_size});
+  return {args.serialized_bytes, args.serialized_bytes_size};
 }
 
 std::optional<std::int64_t> LoadedExecutable::num_instructions() const {

@@ -38,7 +38,10 @@ class LoadedExecutable {
 
   // Throws Error (kCompile).
   std::vector<OutputType> output_types() const;
-  MemoryStatistics memory_statistics() const;
+  // Takes the bytes of serialize() where they are at hand; otherwise serializes when it has to.
+  MemoryStatistics memory_statistics(const std::string& serialized = {}) const;
+  // What the plugin's own loader reads; empty when the plugin cannot serialize.
+  std::string serialize() const;
   // Floating-point operations of one execution by the plugin's cost analysis.
   std::optional<double> flops() const;
   // HLO instructions after the plugin's optimization, those of all computations together.
@@ -46,7 +49,6 @@ class LoadedExecutable {
 
  private:
   Handle<PJRT_Executable> executable() const;
-  std::optional<std::int64_t> object_code_bytes(PJRT_Executable* executable) const;
 
   const Api* api_ = nullptr;
   Handle<PJRT_LoadedExecutable> executable_;

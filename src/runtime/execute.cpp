@@ -2,6 +2,7 @@
 #include "runtime/execute.h"
 
 #include <array>
+#include <cstdio>
 #include <new>
 #include <vector>
 
@@ -22,15 +23,6 @@ struct cyxla_call {
 
 namespace cyxla::runtime {
 namespace {
-
-int fail(const Program& program, const char* what, std::size_t index,
-         const pjrt::Status& status) noexcept {
-  std::array<char, kMessageSize> message;
-  status.copy_message(message.data(), message.size());
-  record_error(ErrorCode::kExecution, "%s %zu of the program %.200s failed: %s", what, index,
-               program.signature().name.c_str(), message.data());
-  return -1;
-}
 
 int fail_without_memory(const Program& program, const char* what) noexcept {
   record_error(ErrorCode::kInternal, "cannot %s the program %.200s: out of memory", what,
@@ -80,44 +72,32 @@ bool check_arguments(const cyxla_program_spec* spec, const cyxla_input* inputs,
   return true;
 }
 
+int report(const Program& program, const Failure& failure) noexcept {
+  if (failure.status.ok()) {
+    return fail_without_memory(program, "execute");
+  }
+  std::array<char, 64> what;
+  std::snprintf(what.data(), what.size(), failure.what, failure.index);
+  std::array<char, kMessageSize> message;
+  failure.status.copy_message(message.data(), message.size());
+  record_error(ErrorCode::kExecution, "%s the program %.200s failed: %s", what.data(),
+               program.signature().name.c_str(), message.data());
+  return -1;
+}
+
 // One execution with a context that is ours.
 int run(const Program& program, Context& context, const cyxla_input* inputs, void* const* outputs,
         InputPolicy policy) noexcept {
-  const cyxla_program_spec& spec = program.spec();
-  for (std::size_t i = 0; i < spec.num_inputs; ++i) {
-    const pjrt::Status status = context.bind_input(i, inputs[i].data, policy);
-    if (!status.ok()) {
-      context.finish();
-      return fail(program, "passing input", i, status);
+  if (context.direct) {
+    if (context.direct->run(inputs, outputs)) {
+      return 0;
     }
-  }
-  for (std::size_t i = 0; i < program.signature().in_place_outputs.size(); ++i) {
-    const std::size_t output = program.signature().in_place_outputs[i];
-    pjrt::Status status;
-    if (!context.bind_output(output, outputs[output], status)) {
-      context.finish();
-      return status.ok() ? fail_without_memory(program, "execute")
-                         : fail(program, "passing the destination of output", output, status);
-    }
-  }
-  const pjrt::Status status = context.run();
-  if (!status.ok()) {
-    context.finish();
-    std::array<char, kMessageSize> message;
-    status.copy_message(message.data(), message.size());
-    record_error(ErrorCode::kExecution, "executing the program %.200s failed: %s",
-                 program.signature().name.c_str(), message.data());
+    record_error(ErrorCode::kExecution, "executing the program %.200s failed: a kernel failed",
+                 program.signature().name.c_str());
     return -1;
   }
-  int result = 0;
-  for (std::size_t i = 0; i < spec.num_outputs && result == 0; ++i) {
-    if (outputs[i] != nullptr) {
-      const pjrt::Status copied = context.read_output(i, outputs[i]);
-      result = copied.ok() ? 0 : fail(program, "reading output", i, copied);
-    }
-  }
-  context.finish();
-  return result;
+  Failure failure;
+  return context.pjrt->execute(inputs, outputs, policy, failure) ? 0 : report(program, failure);
 }
 
 }  // namespace

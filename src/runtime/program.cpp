@@ -45,6 +45,13 @@ Program::Program(const pjrt::Client& client, Capabilities capabilities,
 
 Program::~Program() = default;
 
+void Program::set_direct(std::unique_ptr<direct::Executable> executable,
+                         double seconds_per_call) noexcept {
+  direct_ = std::move(executable);
+  seconds_per_call_ = seconds_per_call;
+  spec_.route = CYXLA_ROUTE_DIRECT;
+}
+
 void Program::fill_spec() {
   for (const ArrayType& input : signature_.inputs) {
     input_types_.push_back(input.element_type);
@@ -114,7 +121,13 @@ Context* Program::make_context() noexcept {
     if (state() != State::kOpen) {
       return nullptr;
     }
-    contexts_.push_back(std::make_unique<Context>(client_, capabilities_, signature_, executable_));
+    auto context = std::make_unique<Context>();
+    if (direct_ != nullptr) {
+      context->direct.emplace(*direct_);
+    } else {
+      context->pjrt.emplace(client_, capabilities_, signature_, executable_);
+    }
+    contexts_.push_back(std::move(context));
     return contexts_.back().get();
   } catch (const std::bad_alloc&) {
     return nullptr;
@@ -148,7 +161,9 @@ bool Program::in_use() noexcept {
 void Program::close() noexcept {
   const std::lock_guard lock(mutex_);
   for (const auto& context : contexts_) {
-    context->close();
+    if (context->pjrt) {
+      context->pjrt->close();
+    }
   }
   executable_.reset();
 }

@@ -9,8 +9,11 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <string>
+#include <utility>
 #include <vector>
 
+#include "direct/executable.h"
 #include "pjrt/client.h"
 #include "pjrt/executable.h"
 #include "runtime/context.h"
@@ -37,7 +40,15 @@ class Program {
   static Program& of(const cyxla_program_spec& spec) noexcept {
     return *static_cast<Program*>(const_cast<void*>(spec.impl));
   }
+  // Only before the program is known to others: which route it takes and why, in a sentence.
+  void set_direct(std::unique_ptr<direct::Executable> executable, double seconds_per_call) noexcept;
+  void set_route_reason(std::string reason) { route_reason_ = std::move(reason); }
+
   const cyxla_program_spec& spec() const noexcept { return spec_; }
+  const std::string& route_reason() const noexcept { return route_reason_; }
+  // The time of a direct call when the program was compiled; 0 on the other route.
+  double seconds_per_call() const noexcept { return seconds_per_call_; }
+  const pjrt::LoadedExecutable& executable() const noexcept { return executable_; }
   const Signature& signature() const noexcept { return signature_; }
 
   void retain() noexcept { references_.fetch_add(1, std::memory_order_relaxed); }
@@ -73,6 +84,9 @@ class Program {
   const pjrt::Client& client_;
   Capabilities capabilities_;
   pjrt::LoadedExecutable executable_;
+  std::unique_ptr<direct::Executable> direct_;
+  std::string route_reason_;
+  double seconds_per_call_ = 0;
   Signature signature_;
   cyxla_program_spec spec_ = {};
   std::vector<std::int32_t> input_types_, output_types_;

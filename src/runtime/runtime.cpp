@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "direct/refusal.h"
 #include "pjrt/ffi.h"
 
 namespace cyxla::runtime {
@@ -72,6 +73,7 @@ Runtime::Runtime(const pjrt::Plugin& plugin, pjrt::Client client,
     : plugin_(plugin),
       client_(std::move(client)),
       capabilities_(probe_capabilities(*client_)),
+      direct_route_(plugin_, *client_, capabilities_),
       dropped_options_(std::move(dropped_options)) {}
 
 Runtime& Runtime::load(const std::string& path, pjrt::NamedValues options,
@@ -115,7 +117,7 @@ void Runtime::check_open(const char* what) const {
 
 Program* Runtime::compile(std::string_view code, std::string_view format,
                           const pjrt::OptionOverrides& overrides, Signature signature,
-                          CompileStatistics& statistics) {
+                          CompileStatistics& statistics, const RouteRequest& request) {
   check_not_forked("compile");
   const std::shared_lock lock(lifetime_);
   check_open("compile");
@@ -126,15 +128,57 @@ Program* Runtime::compile(std::string_view code, std::string_view format,
       client_->compile(code, format, pjrt::serialize_compile_options(overrides));
   statistics.seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  statistics.memory = executable.memory_statistics();
+  const std::string serialized =
+      request.route == RouteRequest::Route::kPjrt ? std::string() : executable.serialize();
+  statistics.memory = executable.memory_statistics(serialized);
   statistics.flops = executable.flops();
   statistics.instructions = executable.num_instructions();
   auto program = std::make_unique<Program>(*client_, capabilities_, std::move(executable),
                                            std::move(signature));
+  choose_route(*program, request, serialized);
   const std::lock_guard programs_lock(programs_mutex_);
   dropped_.reserve(programs_.size() + dropped_.size() + 1);  // so that release() never allocates
   programs_.push_back(program.get());
   return program.release();
+}
+
+void Runtime::choose_route(Program& program, const RouteRequest& request,
+                           const std::string& serialized) {
+  if (request.route == RouteRequest::Route::kPjrt) {
+    program.set_route_reason(request.reason);
+    return;
+  }
+  std::string reason = direct_route_.plugin_refusal(request.may_fork);
+  if (reason.empty()) {
+    try {
+      DirectProgram opened = direct_route_.open(serialized, program.signature(),
+                                                program.executable(), request.may_fork);
+      program.set_direct(std::move(opened.executable), opened.seconds_per_call);
+      return;
+    } catch (const direct::Refusal& refusal) {
+      reason = refusal.what();
+    }
+  }
+  if (request.route == RouteRequest::Route::kDirect) {
+    throw Error(ErrorCode::kUnsupported, "",
+                "the program " + program.signature().name + " cannot be called directly: " +
+                    reason + "; leave route to 'auto' to run it through PJRT");
+  }
+  program.set_route_reason(std::move(reason));
+}
+
+std::string Runtime::direct_refusal(bool may_fork) {
+  check_not_forked("try the direct route");
+  const std::shared_lock lock(lifetime_);
+  check_open("try the direct route");
+  return direct_route_.plugin_refusal(may_fork);
+}
+
+std::string Runtime::serialize(const Program& program) {
+  check_not_forked("serialize a program");
+  const std::shared_lock lock(lifetime_);
+  check_open("serialize a program");
+  return program.executable().serialize();
 }
 
 void Runtime::register_ffi_handler(const std::string& target, const std::string& platform,

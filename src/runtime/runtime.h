@@ -16,6 +16,7 @@
 #include "pjrt/compile_options.h"
 #include "pjrt/plugin.h"
 #include "runtime/capabilities.h"
+#include "runtime/direct_route.h"
 #include "runtime/program.h"
 
 namespace cyxla::runtime {
@@ -26,6 +27,18 @@ struct CompileStatistics {
   pjrt::MemoryStatistics memory;
   std::optional<double> flops;
   std::optional<std::int64_t> instructions;
+};
+
+// How a program is to be executed.
+struct RouteRequest {
+  enum class Route : std::uint8_t {
+    kAuto,  // directly where that is possible
+    kPjrt,
+    kDirect,  // directly, or not at all
+  };
+  Route route = Route::kPjrt;
+  std::string reason;    // why kPjrt, in a sentence
+  bool may_fork = true;  // whether programs may be tried in a child process
 };
 
 // The process's one runtime: a plugin, its client, and the programs compiled with it. Made once and
@@ -54,7 +67,12 @@ class Runtime {
   // Compiles and gives the one reference to the result. Throws Error (kCompile, kShutdown, kFork).
   Program* compile(std::string_view code, std::string_view format,
                    const pjrt::OptionOverrides& overrides, Signature signature,
-                   CompileStatistics& statistics);
+                   CompileStatistics& statistics, const RouteRequest& request = {});
+  // Why the plugin's programs are not executed directly; empty when they may be.
+  std::string direct_refusal(bool may_fork);
+  // What the plugin serializes of a compiled program; empty when it cannot. Throws Error
+  // (kShutdown, kFork).
+  std::string serialize(const Program& program);
   void register_ffi_handler(const std::string& target, const std::string& platform, void* handler);
 
   // Gives one reference back; the last one destroys the program, now or when its calls in flight
@@ -67,12 +85,14 @@ class Runtime {
 
   static void check_not_forked(const char* what);
   void check_open(const char* what) const;
+  void choose_route(Program& program, const RouteRequest& request, const std::string& serialized);
   void destroy_idle_programs() noexcept;
   bool close_idle_programs() noexcept;
 
   const pjrt::Plugin& plugin_;
   std::optional<pjrt::Client> client_;
   Capabilities capabilities_;
+  DirectRoute direct_route_;
   std::vector<std::string> dropped_options_;
 
   std::mutex shut_down_mutex_;  // held by whoever shuts down, for as long as that takes

@@ -120,8 +120,9 @@ PJRT_Error* client_platform_name(PJRT_Client_PlatformName_Args& args) {
   if (!PJRT_Client::check(args.client, "PJRT_Client_PlatformName")) {
     return not_a_client();
   }
-  args.platform_name = kPlatformName.data();
-  args.platform_name_size = kPlatformName.size();
+  const std::string_view name = setting(FAKE_PLUGIN_PLATFORM) == 1 ? "cpu" : kPlatformName;
+  args.platform_name = name.data();
+  args.platform_name_size = name.size();
   return nullptr;
 }
 

@@ -35,6 +35,7 @@ enum fake_plugin_setting {
                              3 one whose register_handler is null */
   FAKE_PLUGIN_STABLEHLO_ATTRIBUTE, /* 0: a list of three, 1: absent, 2: a list of two, 3: a string
                                     */
+  FAKE_PLUGIN_PLATFORM,            /* 0: the platform is called "fake", 1: "cpu" */
   FAKE_PLUGIN_NUM_DEVICES,         /* [1] addressable devices, at most 4 */
   FAKE_PLUGIN_IGNORE_OPTIONS,      /* 1: unknown create options are ignored, not refused */
   FAKE_PLUGIN_VIEWS,      /* 0: alias the caller's memory, 1: silently copy it, 2: UNIMPLEMENTED */

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/context.h"
+#include "runtime/pjrt_context.h"
 
 #include <algorithm>
 #include <cstring>
+
+#include "base/scope_guard.h"
 
 namespace cyxla::runtime {
 namespace {
@@ -15,12 +17,13 @@ pjrt::Shape shape_of(const ArrayType& type) { return {type.element_type, type.di
 
 }  // namespace
 
-Context::Context(const pjrt::Client& client, Capabilities capabilities, const Signature& signature,
-                 const pjrt::LoadedExecutable& executable)
+PjrtContext::PjrtContext(const pjrt::Client& client, Capabilities capabilities,
+                         const Signature& signature, const pjrt::LoadedExecutable& executable)
     : client_(client),
       capabilities_(capabilities),
       inputs_(signature.inputs.size()),
       outputs_(signature.outputs.size()),
+      in_place_outputs_(signature.in_place_outputs),
       invocation_(
           client.api(), executable, signature.inputs.size() + signature.in_place_outputs.size(),
           signature.outputs.size(), signature.marks_donation ? signature.inputs.size() : 0) {
@@ -35,12 +38,49 @@ Context::Context(const pjrt::Client& client, Capabilities capabilities, const Si
     outputs_[i].shape = shape_of(signature.outputs[i]);
     outputs_[i].size_bytes = signature.outputs[i].size_bytes();
   }
-  for (std::size_t i = 0; i < signature.in_place_outputs.size(); ++i) {
-    outputs_[signature.in_place_outputs[i]].destination_argument = inputs_.size() + i;
+  for (std::size_t i = 0; i < in_place_outputs_.size(); ++i) {
+    outputs_[in_place_outputs_[i]].destination_argument = inputs_.size() + i;
   }
 }
 
-pjrt::Status Context::bind_input(std::size_t index, const void* data, InputPolicy policy) noexcept {
+bool PjrtContext::execute(const cyxla_input* inputs, void* const* outputs, InputPolicy policy,
+                          Failure& failure) noexcept {
+  const ScopeGuard end([this] { finish(); });
+  failure.what = "passing input %zu of";
+  for (std::size_t i = 0; i < inputs_.size(); ++i) {
+    failure.status = bind_input(i, inputs[i].data, policy);
+    if (!failure.status.ok()) {
+      failure.index = i;
+      return false;
+    }
+  }
+  for (const std::size_t i : in_place_outputs_) {
+    if (!bind_output(i, outputs[i], failure.status)) {
+      failure.what = "passing the destination of output %zu of";
+      failure.index = i;
+      return false;
+    }
+  }
+  failure.status = invocation_.run();
+  if (!failure.status.ok()) {
+    failure.what = "executing";
+    return false;
+  }
+  for (std::size_t i = 0; i < outputs_.size(); ++i) {
+    if (outputs[i] != nullptr) {
+      failure.status = read_output(i, outputs[i]);
+      if (!failure.status.ok()) {
+        failure.what = "reading output %zu of";
+        failure.index = i;
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
+pjrt::Status PjrtContext::bind_input(std::size_t index, const void* data,
+                                     InputPolicy policy) noexcept {
   Input& input = inputs_[index];
   pjrt::Status status;
   if (!capabilities_.aliased_inputs) {
@@ -65,7 +105,7 @@ pjrt::Status Context::bind_input(std::size_t index, const void* data, InputPolic
   return status;
 }
 
-pjrt::Status Context::view_input(std::size_t index, const void* data) noexcept {
+pjrt::Status PjrtContext::view_input(std::size_t index, const void* data) noexcept {
   Input& input = inputs_[index];
   const std::size_t i = input.next_view;
   input.next_view = (i + 1) % kNumViews;
@@ -82,7 +122,7 @@ pjrt::Status Context::view_input(std::size_t index, const void* data) noexcept {
   return status;
 }
 
-pjrt::Status Context::stage_input(Input& input, const void* data) noexcept {
+pjrt::Status PjrtContext::stage_input(Input& input, const void* data) noexcept {
   if (!input.staging_view) {
     pjrt::Status status =
         pjrt::make_view(client_, input.staging.get(), input.shape, input.staging_view);
@@ -98,7 +138,7 @@ pjrt::Status Context::stage_input(Input& input, const void* data) noexcept {
   return {};
 }
 
-bool Context::bind_output(std::size_t index, void* destination, pjrt::Status& status) noexcept {
+bool PjrtContext::bind_output(std::size_t index, void* destination, pjrt::Status& status) noexcept {
   Output& output = outputs_[index];
   if (output.destination_argument == kNoArgument) {
     return true;
@@ -117,7 +157,7 @@ bool Context::bind_output(std::size_t index, void* destination, pjrt::Status& st
   return status.ok();
 }
 
-pjrt::Status Context::read_output(std::size_t index, void* destination) noexcept {
+pjrt::Status PjrtContext::read_output(std::size_t index, void* destination) noexcept {
   const Output& output = outputs_[index];
   if (output.size_bytes == 0) {
     return {};
@@ -134,7 +174,7 @@ pjrt::Status Context::read_output(std::size_t index, void* destination) noexcept
   return status;
 }
 
-void Context::finish() noexcept {
+void PjrtContext::finish() noexcept {
   invocation_.release_outputs();
   if (!capabilities_.aliased_inputs) {
     for (Input& input : inputs_) {
@@ -146,7 +186,7 @@ void Context::finish() noexcept {
   }
 }
 
-void Context::close() noexcept {
+void PjrtContext::close() noexcept {
   invocation_.release_outputs();
   for (Input& input : inputs_) {
     for (pjrt::Buffer& view : input.views) {

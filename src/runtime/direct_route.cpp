@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/direct_route.h"
+
+#include <chrono>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "direct/canary.h"
+#include "direct/read_plan.h"
+#include "direct/refusal.h"
+#include "direct/verify.h"
+#include "pjrt/compile_options.h"
+#include "pjrt/element_type.h"
+#include "runtime/pjrt_context.h"
+
+namespace cyxla::runtime {
+namespace {
+
+constexpr std::chrono::milliseconds kLoopTimeLimit{500};
+
+// Kernels of several kinds: a fusion that calls the mathematics library, a reduction, a product of
+// a matrix and a vector, a loop, a constant array, an output that is an input.
+constexpr const char* kCanary = R"(
+module @canary {
+  func.func public @main(%x: tensor<8xf64>, %m: tensor<8x8xf64>)
+      -> (tensor<8xf64>, tensor<f64>, tensor<8xf64>, tensor<8xf64>) {
+    %zero = stablehlo.constant dense<0.0> : tensor<f64>
+    %weights = stablehlo.constant dense<[0.5, 1.5, 2.5, 3.5, 4.5, 5.5, 6.5, 7.25]> : tensor<8xf64>
+    %sine = stablehlo.sine %x : tensor<8xf64>
+    %logarithm = stablehlo.log %x : tensor<8xf64>
+    %mixed = stablehlo.add %sine, %logarithm : tensor<8xf64>
+    %weighted = stablehlo.multiply %mixed, %weights : tensor<8xf64>
+    %sum = stablehlo.reduce(%weighted init: %zero) applies stablehlo.add across dimensions = [0]
+        : (tensor<8xf64>, tensor<f64>) -> tensor<f64>
+    %product = stablehlo.dot_general %m, %weighted, contracting_dims = [1] x [0]
+        : (tensor<8x8xf64>, tensor<8xf64>) -> tensor<8xf64>
+    return %weighted, %sum, %product, %x : tensor<8xf64>, tensor<f64>, tensor<8xf64>, tensor<8xf64>
+  }
+}
+)";
+
+Signature canary_signature() {
+  const ArrayType vector{PJRT_Buffer_Type_F64, {8}};
+  const ArrayType matrix{PJRT_Buffer_Type_F64, {8, 8}};
+  const ArrayType scalar{PJRT_Buffer_Type_F64, {}};
+  Signature signature;
+  signature.name = "canary";
+  signature.inputs = {vector, matrix};
+  signature.outputs = {vector, scalar, vector, vector};
+  return signature;
+}
+
+direct::Expected expected_of(const Signature& signature) {
+  direct::Expected expected;
+  for (const ArrayType& input : signature.inputs) {
+    expected.input_bytes.push_back(input.size_bytes());
+  }
+  for (const ArrayType& output : signature.outputs) {
+    expected.output_bytes.push_back(output.size_bytes());
+  }
+  return expected;
+}
+
+std::vector<std::int32_t> input_types(const Signature& signature) {
+  std::vector<std::int32_t> types;
+  for (const ArrayType& input : signature.inputs) {
+    types.push_back(input.element_type);
+  }
+  return types;
+}
+
+}  // namespace
+
+const std::string& DirectRoute::plugin_refusal(bool may_fork) {
+  std::call_once(once_, [&] { admit_plugin(may_fork); });
+  return plugin_refusal_;
+}
+
+void DirectRoute::admit_plugin(bool may_fork) {
+  if (client_.platform_name() != "cpu") {
+    plugin_refusal_ = "the plugin computes on " + client_.platform_name() +
+                      ", and only programs for the CPU can be called directly";
+    return;
+  }
+  if (!capabilities_.aliased_inputs || !capabilities_.inplace_outputs) {
+    plugin_refusal_ = "the plugin's buffers do not lie in the host's memory";
+    return;
+  }
+  try {
+    symbols_ = direct::ExternalSymbols::of_plugin(plugin_.api().source());
+    const pjrt::LoadedExecutable canary =
+        client_.compile(kCanary, "mlir", pjrt::serialize_compile_options({}));
+    load(canary.serialize(), canary_signature(), canary, may_fork ? Child::kAlways : Child::kNever);
+  } catch (const direct::Refusal& refusal) {
+    plugin_refusal_ =
+        std::string("the plugin is not known to work directly; of the program that tries it: ") +
+        refusal.what();
+  } catch (const Error& error) {
+    plugin_refusal_ =
+        std::string("the program that tries the plugin cannot be compiled: ") + error.what();
+  }
+}
+
+DirectProgram DirectRoute::open(const std::string& serialized, const Signature& signature,
+                                const pjrt::LoadedExecutable& executable, bool may_fork) {
+  if (!signature.in_place_outputs.empty()) {
+    throw direct::Refusal("its outputs are compiled for the plugin to write in place");
+  }
+  return load(serialized, signature, executable, may_fork ? Child::kForLoops : Child::kNever);
+}
+
+DirectProgram DirectRoute::load(const std::string& serialized, const Signature& signature,
+                                const pjrt::LoadedExecutable& executable, Child child) {
+  if (serialized.empty()) {
+    throw direct::Refusal("the plugin cannot serialize it");
+  }
+  auto program = std::make_unique<direct::Executable>(
+      direct::read_plan(serialized, expected_of(signature)), symbols_);
+  direct::Context context(*program);
+  direct::Verification verification(*program, input_types(signature));
+  if (child == Child::kAlways) {
+    const std::string reason =
+        direct::run_in_child([&] { return verification.run(context); }, direct::kCanaryTimeLimit);
+    if (!reason.empty()) {
+      throw direct::Refusal(reason);
+    }
+  } else if (program->plan().has_loop) {
+    try_loops(*program, verification, context, child);
+  }
+  PjrtContext plugin_context(client_, capabilities_, signature, executable);
+  const std::string difference =
+      verification.compare(context, [&](const cyxla_input* inputs, void* const* outputs) {
+        Failure failure;
+        return plugin_context.execute(inputs, outputs, InputPolicy::kCopy, failure);
+      });
+  if (!difference.empty()) {
+    throw direct::Refusal(difference);
+  }
+  return {std::move(program), verification.seconds_per_call(context)};
+}
+
+// Loops may go on for very long, or for ever, with inputs that nobody would choose, on both routes.
+void DirectRoute::try_loops(const direct::Executable& program, direct::Verification& verification,
+                            direct::Context& context, Child child) {
+  if (child == Child::kNever) {
+    if (program.plan().has_unbounded_loop) {
+      throw direct::Refusal(
+          "it has a loop of unknown length, and only a child process could see whether it ends");
+    }
+    return;
+  }
+  const std::string reason =
+      direct::run_in_child([&] { return verification.run(context); }, kLoopTimeLimit);
+  if (!reason.empty()) {
+    throw direct::Refusal("it has a loop, and when it was tried with numbers of no meaning " +
+                          reason);
+  }
+}
+
+}  // namespace cyxla::runtime

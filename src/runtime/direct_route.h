@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "direct/executable.h"
+#include "direct/symbols.h"
+#include "direct/verify.h"
+#include "pjrt/client.h"
+#include "pjrt/executable.h"
+#include "pjrt/plugin.h"
+#include "runtime/capabilities.h"
+#include "runtime/signature.h"
+
+namespace cyxla::runtime {
+
+// A program that passed the gate.
+struct DirectProgram {
+  std::unique_ptr<direct::Executable> executable;
+  double seconds_per_call = 0;
+};
+
+// The gate of the direct route: which programs of a plugin are executed by calling their kernels.
+// The plugin has to be admitted first, by a program that is tried in a child process; then each
+// program has to give the bits that the plugin gives. Owned by the runtime; any thread.
+class DirectRoute {
+ public:
+  DirectRoute(const pjrt::Plugin& plugin, const pjrt::Client& client, Capabilities capabilities)
+      : plugin_(plugin), client_(client), capabilities_(capabilities) {}
+
+  // Why no program of the plugin is executed directly; empty when the plugin is admitted. The first
+  // call finds it out, in a child process if it may fork.
+  const std::string& plugin_refusal(bool may_fork);
+
+  // Makes a program ready from what the plugin serialized. Throws direct::Refusal.
+  DirectProgram open(const std::string& serialized, const Signature& signature,
+                     const pjrt::LoadedExecutable& executable, bool may_fork);
+
+ private:
+  // What is run in a child process before it is run here.
+  enum class Child { kNever, kForLoops, kAlways };
+
+  void admit_plugin(bool may_fork);
+  DirectProgram load(const std::string& serialized, const Signature& signature,
+                     const pjrt::LoadedExecutable& executable, Child child);
+  static void try_loops(const direct::Executable& program, direct::Verification& verification,
+                        direct::Context& context, Child child);
+
+  const pjrt::Plugin& plugin_;
+  const pjrt::Client& client_;
+  Capabilities capabilities_;
+  std::once_flag once_;
+  std::string plugin_refusal_;
+  direct::ExternalSymbols symbols_;
+};
+
+}  // namespace cyxla::runtime
