@@ -82,7 +82,19 @@ def print_runtime() -> None:
     print(f"  aliased_inputs: {info.aliased_inputs}")
     print(f"  inplace_outputs: {info.inplace_outputs}")
     print(f"  threads: {'as the plugin decides' if info.threads is None else info.threads}")
+    print(f"  direct calls: {_direct_calls()}")
     print(f"  jaxlib's FFI handlers given to it: {count}{'' if fault is None else f' ({fault})'}")
+
+
+def _direct_calls() -> str:
+    from cyxla import _runtime, routes
+
+    try:
+        request = routes.requested_route("auto", outputs_in_place=False)
+        reason = request.reason or _runtime.direct_refusal(request.may_fork)
+    except Error as error:
+        reason = str(error)
+    return f"no, {reason}" if reason else "yes, for programs that are kernels throughout"
 
 
 def _print_include() -> int:

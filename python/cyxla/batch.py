@@ -15,13 +15,12 @@ import numpy as np
 
 from cyxla import runtime
 from cyxla.compilation import (
-    CompileOption,
     CompileStatistics,
     check_platform,
-    check_settings,
     compile_checked,
     usable_settings,
 )
+from cyxla.compile_settings import CompileOption, check_settings
 from cyxla.errors import ArgumentError, CompileError, UnsupportedError
 from cyxla.program import Program
 
@@ -42,6 +41,8 @@ def compile_programs(
     options: Mapping[str, CompileOption] | None = None,
     intra_op_threads: int | None = None,
     outputs_in_place: bool = False,
+    route: str = "auto",
+    exact: bool = False,
     max_workers: int | None = None,
     progress: bool | None = None,
 ) -> tuple[tuple[Executable, CompileStatistics], ...]:
@@ -55,6 +56,8 @@ def compile_programs(
         options: as for `compile_program`, for each of the programs.
         intra_op_threads: as for `compile_program`.
         outputs_in_place: as for `compile_program`.
+        route: as for `compile_program`.
+        exact: as for `compile_program`.
         max_workers: how many are compiled at once; None takes the CPUs that this process may use.
             Each compilation in flight takes memory.
         progress: whether to show a progress bar on stderr. None shows one on a terminal when it
@@ -69,7 +72,7 @@ def compile_programs(
         RuntimeWarning: see `compile_program`.
     """
     chosen = _checked_programs(programs)
-    settings = check_settings(chosen, options, intra_op_threads, outputs_in_place)
+    settings = check_settings(chosen, options, intra_op_threads, outputs_in_place, route, exact)
     num_workers = _checked_workers(max_workers, len(chosen))
     if not chosen:
         return ()

@@ -6,30 +6,24 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from cyxla import ffi, runtime
-from cyxla.errors import ArgumentError, CompileError, UnsupportedError
+from cyxla.compile_settings import CompileOption, Settings, check_settings
+from cyxla.errors import CompileError, UnsupportedError
 from cyxla.program import Program
-from cyxla.thread_cap import THREADS_ENVIRONMENT_VARIABLE
+from cyxla.small_matrices import faster_of_both
 
 if TYPE_CHECKING:
     from cyxla._runtime import Executable
 
 __all__ = [
-    "CompileOption",
     "CompileStatistics",
-    "Settings",
     "check_platform",
-    "check_settings",
     "compile_checked",
     "compile_program",
     "usable_settings",
 ]
-
-CompileOption: TypeAlias = bool | int | float | str
 
 
 class CompileStatistics(NamedTuple):
@@ -58,21 +52,6 @@ class CompileStatistics(NamedTuple):
     flops: float | None
     instructions: int | None
 
-
-class Settings(NamedTuple):
-    """How to compile, checked. A plugin that does not know an `optional` override gets none."""
-
-    overrides: Mapping[str, CompileOption]
-    optional: frozenset[str]
-    outputs_in_place: bool
-
-
-# What makes XLA compute on the calling thread. The first alone does nothing where matrix products
-# become fusions of the YNN library, and kernels are split into parts for the pool by a pass.
-_THREADS_OPTION: Final = "xla_cpu_multi_thread_eigen"
-_FUSIONS_OPTION: Final = "xla_cpu_experimental_ynn_fusion_type"
-_PASSES_OPTION: Final = "xla_disable_hlo_passes"
-_SPLITTING_PASS: Final = "cpu-parallel-task-assigner"
 
 # What the plugins say when they cannot read a program, as opposed to compile it.
 _UNREADABLE: Final = ("Failed to parse", "unregistered operation", "vhlo", "bytecode")
@@ -109,6 +88,8 @@ def compile_program(
     options: Mapping[str, CompileOption] | None = None,
     intra_op_threads: int | None = None,
     outputs_in_place: bool = False,
+    route: str = "auto",
+    exact: bool = False,
 ) -> tuple[Executable, CompileStatistics]:
     """Compile a program with the process's plugin, loading the default one if none is loaded yet.
 
@@ -124,60 +105,34 @@ def compile_program(
             once. Large matrix products, convolutions and sorts use the plugin's pool all the same.
             None lets XLA decide. For the platform "cpu" only.
         outputs_in_place: results are written straight into the caller's memory instead of copied
-            there. Needs jax. Worth it for large outputs.
+            there. Needs jax. Worth it for large outputs. For executions through PJRT.
+        route: how the program is executed. "pjrt": PJRT_LoadedExecutable_Execute. "direct": the
+            kernels that the plugin compiled are called without the plugin, which takes tens of
+            nanoseconds instead of microseconds and gives the same bits; possible for a program
+            whose kernels are all there is to it. "auto": directly where that is possible. The
+            environment variable CYXLA_DIRECT=0 turns direct calls off. `Executable.route` and
+            `route_reason` tell what became of it.
+        exact: True keeps the program that the plugin makes by default. Otherwise a program of small
+            matrices that cannot be called directly is compiled a second time, with its matrix
+            products as kernels; the faster one is kept, and may round in another way.
 
     Raises:
         ArgumentError: `program` is no Program, an option is no bool, int, float or str, or
             `intra_op_threads` is neither None nor 1, contradicts `options`, or is for a program of
-            another platform than "cpu".
+            another platform than "cpu"; `route` is none of the three, or "direct" with
+            `outputs_in_place`.
         PluginError: no plugin can be loaded.
         CompileError: the program is for another platform, the plugin does not know an option or a
             custom call, or it cannot compile the program.
-        UnsupportedError: `outputs_in_place` without jax, or with one that cannot read the program.
+        UnsupportedError: `outputs_in_place` without jax, or with one that cannot read the program;
+            route "direct" for a program, or with a plugin, that cannot be called directly: with
+            the reason.
         RuntimeWarning: the plugin has no outputs in place; results are copied instead.
     """
-    settings = check_settings([program], options, intra_op_threads, outputs_in_place)
+    settings = check_settings([program], options, intra_op_threads, outputs_in_place, route, exact)
     info = runtime.ensure_loaded()
     check_platform(program, info)
     return compile_checked(program, usable_settings(settings, info, stacklevel=3), info)
-
-
-def check_settings(
-    programs: Sequence[Program],
-    options: Mapping[str, CompileOption] | None,
-    intra_op_threads: int | None,
-    outputs_in_place: bool,
-) -> Settings:
-    """Check what does not depend on a plugin.
-
-    Raises:
-        ArgumentError: see `compile_program`.
-    """
-    for program in programs:
-        if not isinstance(program, Program):
-            raise ArgumentError(
-                f"program must be a cyxla.Program, got {type(program).__name__}; cyxla.lower makes"
-                " one"
-            )
-    overrides = _checked_options(options)
-    optional: set[str] = set()
-    if intra_op_threads is not None:
-        _check_threads(intra_op_threads, overrides)
-        for program in programs:
-            if program.platform != "cpu":
-                raise ArgumentError(
-                    f"intra_op_threads is for the platform 'cpu', and program {program.name!r} was"
-                    f" lowered for {program.platform!r}; leave it out"
-                )
-        passes = (overrides.get(_PASSES_OPTION), _SPLITTING_PASS)
-        overrides[_PASSES_OPTION] = ",".join(str(names) for names in passes if names)
-        overrides[_THREADS_OPTION] = False
-        if _FUSIONS_OPTION not in overrides:
-            overrides[_FUSIONS_OPTION] = ""
-            optional.add(_FUSIONS_OPTION)
-    if not isinstance(outputs_in_place, bool | np.bool_):
-        raise ArgumentError(f"outputs_in_place must be a bool, got {outputs_in_place!r}")
-    return Settings(overrides, frozenset(optional), bool(outputs_in_place))
 
 
 def usable_settings(settings: Settings, info: runtime.RuntimeInfo, *, stacklevel: int) -> Settings:
@@ -208,6 +163,24 @@ def compile_checked(
     program: Program, settings: Settings, info: runtime.RuntimeInfo
 ) -> tuple[Executable, CompileStatistics]:
     """Compile a program that was checked, with settings that were."""
+    # A program may become direct in its second form only, so "direct" is insisted on at the end.
+    lenient = settings._replace(route=settings.route._replace(route="auto"))
+    is_direct_wanted = settings.route.route == "direct"
+    first = _compile_form(program, lenient if is_direct_wanted else settings, info)
+    compiled = faster_of_both(
+        program, settings, first, lambda second: _compile_form(program, second, info)
+    )
+    if is_direct_wanted and compiled[0].route != "direct":
+        raise UnsupportedError(
+            f"program {program.name!r} cannot be called directly: {first[0].route_reason}; leave"
+            " route to 'auto' to execute it through PJRT"
+        )
+    return compiled
+
+
+def _compile_form(
+    program: Program, settings: Settings, info: runtime.RuntimeInfo
+) -> tuple[Executable, CompileStatistics]:
     given, destinations = program, tuple[int, ...]()
     if settings.outputs_in_place:
         given, destinations = _with_destinations(program)
@@ -241,6 +214,7 @@ def _compile_code(
             program.needs_python,
             [array.name for array in program.inputs],
             destinations,
+            *settings.route,
         )
     except CompileError as error:
         unknown = {name for name in settings.optional if f"option: '{name}'" in str(error)}
@@ -296,50 +270,6 @@ def _is_newer(version: str, other: str) -> bool:
 
 def _numbers(version: str) -> tuple[int, ...]:
     return tuple(map(int, re.findall(r"\d+", version)))
-
-
-def _checked_options(options: Mapping[str, CompileOption] | None) -> dict[str, CompileOption]:
-    if options is None:
-        return {}
-    if not isinstance(options, Mapping):
-        raise ArgumentError(
-            f"options must be a mapping of XLA option names to values, got {type(options).__name__}"
-        )
-    return {_checked_name(name): _checked_value(name, value) for name, value in options.items()}
-
-
-def _check_threads(intra_op_threads: object, overrides: Mapping[str, CompileOption]) -> None:
-    is_number = isinstance(intra_op_threads, int | np.integer)
-    if not is_number or isinstance(intra_op_threads, bool) or intra_op_threads != 1:
-        raise ArgumentError(
-            f"intra_op_threads must be None or 1, got {intra_op_threads!r}: XLA's kernels use one"
-            " thread or the plugin's whole pool; cap the pool with cyxla.initialize(threads=n) or"
-            f" {THREADS_ENVIRONMENT_VARIABLE}"
-        )
-    if overrides.get(_THREADS_OPTION, False) is not False:
-        raise ArgumentError(
-            f"intra_op_threads=1 contradicts the compile option {_THREADS_OPTION!r}, which is"
-            f" {overrides[_THREADS_OPTION]!r}; leave one of them out"
-        )
-
-
-def _checked_name(name: object) -> str:
-    if not isinstance(name, str) or not name:
-        raise ArgumentError(f"the name of a compile option must be a string, got {name!r}")
-    return name
-
-
-def _checked_value(name: str, value: object) -> CompileOption:
-    if isinstance(value, np.generic):
-        value = value.item()
-    if not isinstance(value, bool | int | float | str):
-        raise ArgumentError(
-            f"compile option {name!r} must be a bool, int, float or str, got"
-            f" {type(value).__name__} {value!r}"
-        )
-    if isinstance(value, int) and not -(2**63) <= value < 2**63:
-        raise ArgumentError(f"compile option {name!r} must fit in 64 bits, got {value}")
-    return value
 
 
 def _explain(program: Program, info: runtime.RuntimeInfo, error: CompileError) -> str:

@@ -154,6 +154,7 @@ void Runtime::choose_route(Program& program, const RouteRequest& request,
       DirectProgram opened = direct_route_.open(serialized, program.signature(),
                                                 program.executable(), request.may_fork);
       program.set_direct(std::move(opened.executable), opened.seconds_per_call);
+      program.set_route_reason(request.reason);
       return;
     } catch (const direct::Refusal& refusal) {
       reason = refusal.what();

@@ -37,7 +37,7 @@ struct RouteRequest {
     kDirect,  // directly, or not at all
   };
   Route route = Route::kPjrt;
-  std::string reason;    // why kPjrt, in a sentence
+  std::string reason;    // why kPjrt, or why this form of a program, in a sentence
   bool may_fork = true;  // whether programs may be tried in a child process
 };
 

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How a program is to be compiled: the arguments of `compile_program`, checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple, TypeAlias
+
+import numpy as np
+
+from cyxla import routes
+from cyxla.errors import ArgumentError
+from cyxla.program import Program
+from cyxla.thread_cap import THREADS_ENVIRONMENT_VARIABLE
+
+__all__ = ["CompileOption", "Settings", "check_settings"]
+
+CompileOption: TypeAlias = bool | int | float | str
+
+
+class Settings(NamedTuple):
+    """How to compile, checked. A plugin that does not know an `optional` override gets none."""
+
+    overrides: Mapping[str, CompileOption]
+    optional: frozenset[str]
+    outputs_in_place: bool
+    route: routes.RouteRequest
+    exact: bool
+
+    def for_small_matrices(self) -> Settings | None:
+        """The settings that make kernels of small matrix products; None where these exist."""
+        if _THREADS_OPTION in self.overrides and _FUSIONS_OPTION in self.overrides:
+            return None
+        wanted: dict[str, CompileOption] = {_THREADS_OPTION: False, _FUSIONS_OPTION: ""}
+        return self._replace(
+            overrides={**wanted, **self.overrides},
+            optional=self.optional | {_FUSIONS_OPTION},
+        )
+
+
+# What makes XLA compute on the calling thread. The first alone does nothing where matrix products
+# become fusions of the YNN library, and kernels are split into parts for the pool by a pass.
+_THREADS_OPTION: Final = "xla_cpu_multi_thread_eigen"
+_FUSIONS_OPTION: Final = "xla_cpu_experimental_ynn_fusion_type"
+_PASSES_OPTION: Final = "xla_disable_hlo_passes"
+_SPLITTING_PASS: Final = "cpu-parallel-task-assigner"
+
+
+def check_settings(
+    programs: Sequence[Program],
+    options: Mapping[str, CompileOption] | None,
+    intra_op_threads: int | None,
+    outputs_in_place: bool,
+    route: str,
+    exact: bool,
+) -> Settings:
+    """Check what does not depend on a plugin.
+
+    Raises:
+        ArgumentError, UnsupportedError: see `compile_program`.
+    """
+    for program in programs:
+        if not isinstance(program, Program):
+            raise ArgumentError(
+                f"program must be a cyxla.Program, got {type(program).__name__}; cyxla.lower makes"
+                " one"
+            )
+    overrides = _checked_options(options)
+    optional: set[str] = set()
+    if intra_op_threads is not None:
+        _check_threads(intra_op_threads, overrides)
+        for program in programs:
+            if program.platform != "cpu":
+                raise ArgumentError(
+                    f"intra_op_threads is for the platform 'cpu', and program {program.name!r} was"
+                    f" lowered for {program.platform!r}; leave it out"
+                )
+        passes = (overrides.get(_PASSES_OPTION), _SPLITTING_PASS)
+        overrides[_PASSES_OPTION] = ",".join(str(names) for names in passes if names)
+        overrides[_THREADS_OPTION] = False
+        if _FUSIONS_OPTION not in overrides:
+            overrides[_FUSIONS_OPTION] = ""
+            optional.add(_FUSIONS_OPTION)
+    for name, flag in (("outputs_in_place", outputs_in_place), ("exact", exact)):
+        if not isinstance(flag, bool | np.bool_):
+            raise ArgumentError(f"{name} must be a bool, got {flag!r}")
+    request = routes.requested_route(route, outputs_in_place)
+    return Settings(overrides, frozenset(optional), bool(outputs_in_place), request, bool(exact))
+
+
+def _checked_options(options: Mapping[str, CompileOption] | None) -> dict[str, CompileOption]:
+    if options is None:
+        return {}
+    if not isinstance(options, Mapping):
+        raise ArgumentError(
+            f"options must be a mapping of XLA option names to values, got {type(options).__name__}"
+        )
+    return {_checked_name(name): _checked_value(name, value) for name, value in options.items()}
+
+
+def _check_threads(intra_op_threads: object, overrides: Mapping[str, CompileOption]) -> None:
+    is_number = isinstance(intra_op_threads, int | np.integer)
+    if not is_number or isinstance(intra_op_threads, bool) or intra_op_threads != 1:
+        raise ArgumentError(
+            f"intra_op_threads must be None or 1, got {intra_op_threads!r}: XLA's kernels use one"
+            " thread or the plugin's whole pool; cap the pool with cyxla.initialize(threads=n) or"
+            f" {THREADS_ENVIRONMENT_VARIABLE}"
+        )
+    if overrides.get(_THREADS_OPTION, False) is not False:
+        raise ArgumentError(
+            f"intra_op_threads=1 contradicts the compile option {_THREADS_OPTION!r}, which is"
+            f" {overrides[_THREADS_OPTION]!r}; leave one of them out"
+        )
+
+
+def _checked_name(name: object) -> str:
+    if not isinstance(name, str) or not name:
+        raise ArgumentError(f"the name of a compile option must be a string, got {name!r}")
+    return name
+
+
+def _checked_value(name: str, value: object) -> CompileOption:
+    if isinstance(value, np.generic):
+        value = value.item()
+    if not isinstance(value, bool | int | float | str):
+        raise ArgumentError(
+            f"compile option {name!r} must be a bool, int, float or str, got"
+            f" {type(value).__name__} {value!r}"
+        )
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        raise ArgumentError(f"compile option {name!r} must fit in 64 bits, got {value}")
+    return value

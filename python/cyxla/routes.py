@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The two routes of an execution, which one is asked for, and by whom."""
+
+from __future__ import annotations
+
+import os
+from typing import Final, NamedTuple
+
+from cyxla.errors import ArgumentError, UnsupportedError
+
+__all__ = ["DIRECT_ENVIRONMENT_VARIABLE", "RouteRequest", "may_fork", "requested_route"]
+
+DIRECT_ENVIRONMENT_VARIABLE = "CYXLA_DIRECT"
+"""Names the environment variable that turns the direct route off ("0") or forbids it to fork."""
+
+_ROUTES: Final = ("auto", "pjrt", "direct")
+_OFF: Final = "0"
+_NO_FORK: Final = "no-fork"
+
+
+class RouteRequest(NamedTuple):
+    """A route, why it is "pjrt" where it is, and whether a program may be tried in a child process.
+
+    Attributes:
+        route: "auto" (directly where possible), "pjrt" or "direct" (directly or not at all).
+        reason: a sentence, empty for the other routes.
+        may_fork: false where a fork could disturb the process.
+    """
+
+    route: str
+    reason: str = ""
+    may_fork: bool = True
+
+
+def requested_route(route: object, outputs_in_place: bool) -> RouteRequest:
+    """The route that the caller and the environment ask for.
+
+    Raises:
+        ArgumentError: `route` is none of the three, contradicts `outputs_in_place`, or the
+            environment variable has no meaning.
+        UnsupportedError: "direct" where the environment variable turns it off.
+    """
+    if route not in _ROUTES or not isinstance(route, str):
+        raise ArgumentError(f"route must be one of {', '.join(map(repr, _ROUTES))}, got {route!r}")
+    if route == "pjrt":
+        return RouteRequest("pjrt", "route='pjrt' was asked for")
+    if _setting() == _OFF:
+        if route == "direct":
+            raise UnsupportedError(
+                f"route='direct' was asked for, but {DIRECT_ENVIRONMENT_VARIABLE}={_OFF} turns"
+                " direct calls off; unset it, or leave route to 'auto'"
+            )
+        return RouteRequest("pjrt", f"{DIRECT_ENVIRONMENT_VARIABLE}={_OFF} turns direct calls off")
+    if outputs_in_place:
+        if route == "direct":
+            raise ArgumentError(
+                "outputs_in_place=True is for the route 'pjrt': direct calls always write into the"
+                " caller's memory; leave it out"
+            )
+        return RouteRequest("pjrt", "outputs_in_place=True is for executions through PJRT")
+    return RouteRequest(route, may_fork=may_fork())
+
+
+def may_fork() -> bool:
+    """Whether programs may be tried in a child process. Raises ArgumentError."""
+    return _setting() != _NO_FORK
+
+
+def _setting() -> str:
+    setting = os.environ.get(DIRECT_ENVIRONMENT_VARIABLE) or "1"
+    if setting not in {_OFF, "1", _NO_FORK}:
+        raise ArgumentError(
+            f"the environment variable {DIRECT_ENVIRONMENT_VARIABLE} is {setting!r}; it takes 0"
+            f" (no direct calls), 1 (the default) or {_NO_FORK} (no child process to try them in)"
+        )
+    return setting

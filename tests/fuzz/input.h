@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string_view>
+
+#include "direct/buffers.h"
+
+namespace cyxla::fuzz {
+
+// One input of the fuzzer, itself a protobuf message: the bytes of each input (field 1, packed) and
+// output (2, packed) that the program is expected to have, and the serialized executable (3), which
+// points into the message.
+struct Input {
+  direct::Expected expected;
+  std::string_view serialized;
+};
+
+inline constexpr std::size_t kMaxArrays = 256;
+
+// Nothing where the bytes are not such a message.
+std::optional<Input> read_input(std::string_view bytes);
+
+}  // namespace cyxla::fuzz

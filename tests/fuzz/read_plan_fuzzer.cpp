@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads and loads corrupted executables, and never calls their kernels: what the plugin serialized
+// is either refused or a plan that keeps its promises.
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "check_plan.h"
+#include "direct/context.h"
+#include "direct/executable.h"
+#include "direct/read_plan.h"
+#include "direct/refusal.h"
+#include "direct/symbols.h"
+#include "input.h"
+#include "mutate.h"
+
+extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, std::size_t max_size);
+
+namespace {
+
+struct Counts {
+  unsigned long loaded = 0;
+  unsigned long not_loaded = 0;  // read, but the object files were refused
+  unsigned long refused = 0;
+} counts;
+
+void print_counts() {
+  std::fprintf(stderr, "read_plan_fuzzer: %lu executables read: %lu loaded, %lu not, %lu refused\n",
+               counts.loaded + counts.not_loaded + counts.refused, counts.loaded, counts.not_loaded,
+               counts.refused);
+}
+
+// A library with imports, in place of a plugin.
+const cyxla::direct::ExternalSymbols& symbols() {
+  static const cyxla::direct::ExternalSymbols kSymbols = [] {
+    if (dlopen(CYXLA_FUZZ_LIBRARY, RTLD_NOW | RTLD_LOCAL) == nullptr) {
+      std::fprintf(stderr, "%s\n", dlerror());
+      std::abort();
+    }
+    return cyxla::direct::ExternalSymbols::of_plugin(CYXLA_FUZZ_LIBRARY);
+  }();
+  return kSymbols;
+}
+
+void load(cyxla::direct::Plan plan) {
+  const cyxla::direct::Executable executable(std::move(plan), symbols());
+  for (std::size_t i = 0; i < executable.plan().kernels.size(); ++i) {
+    if (executable.kernel(i) == nullptr) {
+      std::fprintf(stderr, "broken executable: a kernel has no address\n");
+      std::abort();
+    }
+  }
+  const cyxla::direct::Context context(executable);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerInitialize(int*, char***) {
+  symbols();
+  return std::atexit(print_counts);
+}
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const auto input = cyxla::fuzz::read_input({reinterpret_cast<const char*>(data), size});
+  if (!input) {
+    return 0;
+  }
+  unsigned long* outcome = &counts.refused;
+  try {
+    cyxla::direct::Plan plan = cyxla::direct::read_plan(input->serialized, input->expected);
+    cyxla::fuzz::check_plan(plan, input->expected);
+    outcome = &counts.not_loaded;
+    load(std::move(plan));
+    outcome = &counts.loaded;
+  } catch (const cyxla::direct::Refusal&) {
+  }
+  ++*outcome;
+  return 0;
+}
+
+extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size,
+                                               std::size_t max_size, unsigned seed) {
+  cyxla::fuzz::Mutator mutator(seed, [max_size](std::string& bytes) {
+    const std::size_t old_size = bytes.size();
+    bytes.resize(std::min(old_size + 64, std::max(max_size, old_size)));
+    bytes.resize(
+        LLVMFuzzerMutate(reinterpret_cast<std::uint8_t*>(bytes.data()), old_size, bytes.size()));
+  });
+  std::string mutated(reinterpret_cast<const char*>(data), size);
+  for (unsigned i = 0; i <= seed % 3; ++i) {
+    mutated = mutator.mutate(mutated);
+  }
+  mutated.resize(std::min(mutated.size(), max_size));
+  std::copy(mutated.begin(), mutated.end(), data);
+  return mutated.size();
+}

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs for the direct route, and the bits that the plugin's own route gives for a few inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import cyxla
+from support.arrays import Array
+
+
+class Cycle(NamedTuple):
+    """Sets of inputs and the outputs that belong to them, as the module direct_threads takes them.
+
+    A set is one piece of bytes: all inputs, or all outputs, one after the other.
+    """
+
+    inputs: tuple[bytes, ...]
+    outputs: tuple[bytes, ...]
+
+
+def rosenbrock(x: Any) -> Any:
+    """Value and gradient of Rosenbrock's function."""
+    return jax.value_and_grad(lambda x: jnp.sum(100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2))(
+        x
+    )
+
+
+def heat(x: Any) -> Any:
+    """Hundred steps of four stages, in a loop that stays a step of its own, and a constant array."""
+    source = jnp.sin(jnp.arange(40.0, dtype=x.dtype)) / 50
+
+    def slope(u: Any) -> Any:
+        return jnp.roll(u, 1) - 2 * u + jnp.roll(u, -1) + source * jnp.cos(u)
+
+    def step(_: Any, u: Any) -> Any:
+        k1 = slope(u)
+        k2 = slope(u + k1 / 20)
+        k3 = slope(u + k2 / 20)
+        return u + (k1 + 2 * k2 + 2 * k3 + slope(u + k3 / 10)) / 60
+
+    return jax.lax.fori_loop(0, 100, step, x)
+
+
+def switch(x: Any) -> Any:
+    """One of three branches, by the first number."""
+    index = jnp.clip(jnp.nan_to_num(x[0]), -1, 1).astype(jnp.int32) + 1
+    return jax.lax.switch(index, [jnp.sin, lambda x: x**2 + 1, lambda x: jnp.cumsum(x) * 2], x)
+
+
+# A function of one array, the shape and the dtype of that.
+PROGRAMS: dict[str, tuple[Callable[[Any], Any], tuple[int, ...], str]] = {
+    "rosenbrock": (rosenbrock, (2,), "f8"),
+    "sine": (jnp.sin, (3,), "f4"),
+    "heat": (heat, (40,), "f8"),
+    "switch": (switch, (5,), "f8"),
+}
+
+
+def compiled(name: str, route: str) -> cyxla.Executable:
+    """Compile one of PROGRAMS for a route, which it must get."""
+    function, shape, dtype = PROGRAMS[name]
+    with jax.enable_x64(True):
+        program = cyxla.lower(function, [jax.ShapeDtypeStruct(shape, dtype)], name=name)
+    executable, _ = cyxla.compile_program(program, route=route, exact=True)
+    assert executable.route == route, executable.route_reason
+    return executable
+
+
+def inputs_of(name: str, num_sets: int = 7) -> list[Array]:
+    """Numbers, and in the last three sets subnormal, infinite and undefined ones among them."""
+    _, shape, dtype = PROGRAMS[name]
+    generator = np.random.default_rng(len(name))
+    sets = [generator.uniform(-2, 2, shape).astype(dtype) for _ in range(num_sets)]
+    for values, special in zip(sets[-3:], (np.finfo(dtype).tiny / 3, np.inf, np.nan), strict=True):
+        values[-1] = special
+    return sets
+
+
+def cycle_of(name: str, num_sets: int = 7) -> Cycle:
+    """Sets of inputs for one of PROGRAMS and the plugin's own results, each unlike the one before."""
+    plugin = compiled(name, "pjrt")
+    inputs = inputs_of(name, num_sets)
+    outputs = [[result.tobytes() for result in plugin.run([values])] for values in inputs]
+    for previous, these in zip([outputs[-1], *outputs], outputs, strict=False):
+        assert all(before != now for before, now in zip(previous, these, strict=True))
+    return Cycle(
+        tuple(values.tobytes() for values in inputs), tuple(b"".join(arrays) for arrays in outputs)
+    )

@@ -1,0 +1,301 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The direct route from C, on the real plugin: threads, memory, what may end meanwhile, and what a
+call must leave alone."""
+
+from __future__ import annotations
+
+import gc
+import time
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cyxla
+from child_process import run_process
+from support.arrays import addresses, empty_outputs, place
+from support.cycles import PROGRAMS, Cycle, compiled, cycle_of, inputs_of
+from support.native import (
+    PLUGINS,
+    build_modules,
+    import_module,
+    plugin_variables,
+    run_with_modules,
+)
+
+_ROOT = Path(__file__).parents[2]
+
+# What join() returns first: no failures, no wrong results, no message.
+_RIGHT = (0, 0, "")
+
+
+@pytest.fixture(scope="module")
+def modules(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the compiled modules."""
+    return build_modules(tmp_path_factory)
+
+
+@pytest.fixture(scope="module")
+def threads(modules: Path) -> ModuleType:
+    """The module direct_threads."""
+    return import_module(modules, "direct_threads")
+
+
+@pytest.fixture(scope="module")
+def cycles() -> dict[str, Cycle]:
+    """Inputs and the plugin's results for every program."""
+    return {name: cycle_of(name) for name in PROGRAMS}
+
+
+def run(
+    threads: ModuleType,
+    executable: cyxla.Executable,
+    cycle: Cycle,
+    ways: str,
+    num_calls: int,
+    *,
+    hold_gil: bool = False,
+    **options: Any,
+) -> tuple[int, int, str]:
+    """Run one thread for each letter of `ways`; return failures, wrong results and a message."""
+    team = threads.start(executable, *cycle, ways, num_calls, **options)
+    failures, mismatches, message, *_ = threads.join(team, hold_gil=hold_gil)
+    return failures, mismatches, message
+
+
+@pytest.mark.parametrize("name", ["rosenbrock", "sine"])
+def test_ten_million_calls_on_each_of_four_threads(
+    threads: ModuleType, cycles: dict[str, Cycle], name: str
+) -> None:
+    # The main thread keeps the GIL all the time.
+    executable = compiled(name, "direct")
+    assert run(threads, executable, cycles[name], "kkkk", 10_000_000, hold_gil=True) == _RIGHT
+    assert cyxla.error_info().count == 0
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_every_way_to_call_at_once_while_python_calls_too(
+    threads: ModuleType, cycles: dict[str, Cycle], name: str
+) -> None:
+    executable = compiled(name, "direct")
+    cycle = cycles[name]
+    inputs = inputs_of(name)
+    num_calls = 20_000 if name == "heat" else 500_000
+    # Of the functions only the one of rosenbrock and those of one output have room for 'i'.
+    team = threads.start(executable, *cycle, "kpmui", num_calls)
+    bound = executable.bind([place(inputs[0])])
+    for step in range(2000):
+        number = step % len(inputs)
+        results = executable.run([inputs[number]])
+        assert b"".join(result.tobytes() for result in results) == cycle.outputs[number]
+        bound.inputs[0][...] = inputs[number]
+        assert b"".join(result.tobytes() for result in bound()) == cycle.outputs[number]
+    assert threads.join(team)[:3] == _RIGHT
+
+
+def test_a_wrong_result_is_seen(threads: ModuleType, cycles: dict[str, Cycle]) -> None:
+    # One bit of one set, so the tests here would see one as well.
+    inputs, outputs = cycles["rosenbrock"]
+    changed = bytes([outputs[2][0] ^ 1]) + outputs[2][1:]
+    wrong = Cycle(inputs, (*outputs[:2], changed, *outputs[3:]))
+    executable = compiled("rosenbrock", "direct")
+    assert run(threads, executable, wrong, "kpmui", 7 * 10) == (0, 5 * 10, "")
+
+
+def test_threads_that_keep_a_program_go_on_after_its_executable(
+    threads: ModuleType, cycles: dict[str, Cycle]
+) -> None:
+    executable = compiled("rosenbrock", "direct")
+    team = threads.start(executable, *cycles["rosenbrock"], "kpmu", 1_000_000)
+    del executable
+    gc.collect()
+    dropped_ns = time.monotonic_ns()
+    compiled("sine", "direct")  # frees programs that nobody keeps
+    *done, _, _, end_ns = threads.join(team)
+    assert tuple(done) == _RIGHT
+    assert end_ns > dropped_ns
+
+
+def test_a_call_ends_well_though_the_last_reference_is_dropped_meanwhile(
+    threads: ModuleType, cycles: dict[str, Cycle]
+) -> None:
+    # One call that takes long enough, of a thread that does not keep the program.
+    inputs, outputs = cycles["heat"]
+    long = Cycle(inputs[:1], outputs[:1])
+    was_inside = 0
+    for _ in range(30):
+        executable = compiled("heat", "direct")
+        assert run(threads, executable, long, "k", 1) == _RIGHT
+        team = threads.start(executable, *long, "k", 1, retains=False)
+        while not threads.has_entered(team):
+            pass
+        del executable
+        dropped_ns = time.monotonic_ns()
+        failures, mismatches, message, *_, end_ns = threads.join(team)
+        assert mismatches == 0
+        # The thread may have come too late, which the call must say.
+        assert failures == 0 or "its Executable is gone" in message
+        was_inside += failures == 0 and end_ns > dropped_ns
+        compiled("sine", "direct")  # frees programs that nobody keeps
+    assert was_inside > 0
+
+
+@pytest.mark.parametrize("way", "kpmui")
+def test_a_small_stack_is_enough(threads: ModuleType, cycles: dict[str, Cycle], way: str) -> None:
+    for name in ("rosenbrock", "heat"):
+        executable = compiled(name, "direct")
+        done = run(threads, executable, cycles[name], way, 100, stack_bytes=64 << 10)
+        assert done == _RIGHT
+
+
+def test_threads_that_end_pass_on_what_they_had(
+    threads: ModuleType, cycles: dict[str, Cycle]
+) -> None:
+    executable = compiled("rosenbrock", "direct")
+    for _ in range(100):
+        assert run(threads, executable, cycles["rosenbrock"], "m", 20) == _RIGHT
+    assert run(threads, executable, cycles["rosenbrock"], "kmui" * 25, 200) == _RIGHT
+
+
+def test_failures_are_counted_on_every_thread(
+    threads: ModuleType, modules: Path, cycles: dict[str, Cycle]
+) -> None:
+    executable = compiled("rosenbrock", "direct")
+    c_table = import_module(modules, "c_table")
+    before = cyxla.error_info().count
+    wrong = [(8, 12, 3)]
+    for _ in range(3):
+        failures, message = c_table.execute(
+            executable, wrong, [0, 0], True, repeat=1000, on_thread=True
+        )
+        assert failures == 1000
+        assert "input 0 of the program rosenbrock must have 2 elements, not 3" in message
+    assert cyxla.error_info() == (before + 3000, message)
+    assert run(threads, executable, cycles["rosenbrock"], "kpmui", 1000) == _RIGHT
+    assert cyxla.error_info().count == before + 3000
+
+
+# Parts of MXCSR: all exceptions masked; rounding down, up, to zero; subnormal numbers become zero
+# as results and as operands; flags that are already set.
+_MASKED = 0x1F80
+_STATES = {
+    "usual": _MASKED,
+    "down": _MASKED | 0x2000,
+    "up": _MASKED | 0x4000,
+    "to zero": _MASKED | 0x6000,
+    "flush": _MASKED | 0x8040,
+    "flags": _MASKED | 0x003F,
+    "one flag": _MASKED | 0x6001,
+}
+
+
+@pytest.mark.parametrize("state", _STATES)
+@pytest.mark.parametrize("name", ["rosenbrock", "sine", "heat"])
+def test_the_callers_floating_point_state_stays_and_does_not_matter(
+    modules: Path, cycles: dict[str, Cycle], name: str, state: str
+) -> None:
+    floating_point = import_module(modules, "floating_point")
+    executable = compiled(name, "direct")
+    outputs = empty_outputs(executable)
+    for values, wanted in zip(inputs_of(name), cycles[name].outputs, strict=True):
+        data = place(values)
+        arguments = (executable, data.ctypes.data, tuple(addresses(outputs)), _STATES[state])
+        assert floating_point.execute(*arguments) == (0, _STATES[state], True)
+        assert b"".join(output.tobytes() for output in outputs) == wanted
+        failing = (executable, 0, tuple(addresses(outputs)), _STATES[state])
+        assert floating_point.execute(*failing) == (-1, _STATES[state], True)
+
+
+def test_exceptions_that_trap_do_not_trap_in_kernels(
+    modules: Path, cycles: dict[str, Cycle]
+) -> None:
+    floating_point = import_module(modules, "floating_point")
+    executable = compiled("rosenbrock", "direct")
+    outputs = empty_outputs(executable)
+    trapping = 0x0000
+    for values, wanted in zip(inputs_of("rosenbrock"), cycles["rosenbrock"].outputs, strict=True):
+        data = place(values)
+        arguments = (executable, data.ctypes.data, tuple(addresses(outputs)), trapping)
+        assert floating_point.execute(*arguments) == (0, trapping, True)
+        assert b"".join(output.tobytes() for output in outputs) == wanted
+
+
+@pytest.mark.parametrize("state", _STATES)
+def test_the_callers_floating_point_state_stays_on_the_plugins_route(
+    modules: Path, state: str
+) -> None:
+    # But for flags: the plugin may compute on the caller's thread, and raises them there.
+    floating_point = import_module(modules, "floating_point")
+    executable = compiled("rosenbrock", "pjrt")
+    outputs = empty_outputs(executable)
+    for values in inputs_of("rosenbrock"):
+        data = place(values)
+        arguments = (executable, data.ctypes.data, tuple(addresses(outputs)), _STATES[state])
+        result, after, is_x87_same = floating_point.execute(*arguments)
+        assert (result, after, is_x87_same) == (0, _STATES[state], True)
+        failing = (executable, 0, tuple(addresses(outputs)), _STATES[state])
+        assert floating_point.execute(*failing) == (-1, _STATES[state], True)
+
+
+def test_nothing_is_allocated_and_no_lock_is_taken(modules: Path) -> None:
+    # In a process whose functions for both are replaced, those of all libraries together.
+    (counter,) = modules.glob("count_allocations.*")
+    run_with_modules(
+        modules,
+        """
+import direct_threads
+from support.cycles import PROGRAMS, compiled, cycle_of
+
+def count(executable, cycle, way, num_calls=1016, warm_up=16):
+    team = direct_threads.start(executable, *cycle, way, num_calls, warm_up=warm_up)
+    *done, allocations, locks, _ = direct_threads.join(team)
+    assert done == [0, 0, ""], done
+    return allocations, locks
+
+# The counters count: the plugin's own route asks for memory in each call, and waits.
+cycle = cycle_of("rosenbrock")
+allocations, locks = count(compiled("rosenbrock", "pjrt"), cycle, "k")
+assert allocations > 1000 and locks > 1000, (allocations, locks)
+
+# So does the first call of a thread, on whichever route, but not that of one that takes over what
+# another left: that pays for the thread itself.
+executable = compiled("rosenbrock", "direct")
+first = count(executable, cycle, "k", 1, 0)
+assert first[0] > 5 and first[1] > 0, first
+for _ in range(100):
+    next_one = count(executable, cycle, "k", 1, 0)
+    assert next_one[0] <= 2 and next_one[1] <= 1, next_one
+
+for name in PROGRAMS:
+    executable, cycle = compiled(name, "direct"), cycle_of(name)
+    for way in "kpmui":
+        assert count(executable, cycle, way) == (0, 0), (name, way)
+    assert count(executable, cycle, "kpmui") == (0, 0), name
+print("counted")
+""",
+        env={"LD_PRELOAD": str(counter)},
+    )
+
+
+@pytest.mark.parametrize("plugin", PLUGINS[1:])
+def test_this_file_on_other_plugins(plugin: str) -> None:
+    # A process has one plugin, so the tests above run once more in another.
+    ended = run_process(
+        "-m",
+        "pytest",
+        "-c",
+        f"{_ROOT}/pyproject.toml",
+        f"--rootdir={_ROOT}",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        __file__,
+        "-k",
+        "not other_plugins and not ten_million",
+        env=plugin_variables(plugin),
+        seconds=250,
+    )
+    assert ended.returncode == 0, ended.stdout
+    assert " passed" in ended.stdout
