@@ -5,16 +5,19 @@ ENVIRONMENT = build/venv-$(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.v
 RUN_TESTS = $(PYTHON) tools/run_tests.py
 # One version for 'make pytest', for example VERSION=3.12; empty: all that are found.
 VERSION =
+# For each fuzzer of 'make fuzz'.
+SECONDS = 600
 
-.PHONY: help demo test bench lint ctest sanitize pytest format clean
+.PHONY: help demo test bench lint ctest sanitize pytest fuzz format clean
 
 help:
 	@echo 'make demo      fit a model with JAX, compile it, minimise it from C++ and Cython threads'
-	@echo 'make test      lint, ctest and pytest, on Python 3.11, 3.12 and 3.13'
+	@echo 'make test      lint, ctest, pytest on Python 3.11, 3.12 and 3.13, a short run of fuzz'
 	@echo 'make lint      layer check, formatters, ruff, mypy, cppcheck, clang-tidy'
 	@echo 'make ctest     the C++ tests'
 	@echo 'make sanitize  the C++ tests under the sanitizers'
 	@echo 'make pytest    the Python tests; VERSION=3.12 for one interpreter, ARGS="-k name" for pytest'
+	@echo 'make fuzz      the fuzzers, 10 minutes each; SECONDS=60 for another time'
 	@echo 'make format    rewrite the sources as the formatters want them'
 	@echo 'make bench     time calls beside other ways to call; ARGS=--quick for a minute'
 	@echo 'make clean     remove build/'
@@ -35,6 +38,10 @@ lint ctest sanitize format:
 pytest:
 	@tools/bootstrap
 	@$(RUN_TESTS) pytest --version '$(VERSION)' -- $(ARGS)
+
+fuzz:
+	@tools/bootstrap
+	@$(RUN_TESTS) fuzz --seconds '$(SECONDS)'
 
 bench:
 	@tools/bootstrap demo

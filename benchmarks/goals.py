@@ -41,12 +41,18 @@ _EARLIER = {
 }
 
 GOALS: tuple[Goal, ...] = (
-    Goal("cyxla-execute", "bare-kept", _SMALL, 1.05),
-    Goal("cyxla-execute-moving", "bare-kept", _SMALL, 1.30),
-    Goal("cyxla-run", "jax-jit", _FOUR, 0.45),
-    Goal("cyxla-bind", "cyxla-execute", _SMALL, 1.15),
-    Goal("cyxla-execute", "jax-device", ("elementwise-1e7",), 1.10),
-    Goal("cyxla-execute-in-place", "jax-device", ("elementwise-1e7",), 1.10),
+    Goal("cyxla-execute-pjrt", "bare-kept", _SMALL, 1.05),
+    Goal("cyxla-execute-moving-pjrt", "bare-kept", _SMALL, 1.30),
+    Goal("cyxla-run-pjrt", "jax-jit", _FOUR, 0.45),
+    Goal("cyxla-bind-pjrt", "cyxla-execute-pjrt", _SMALL, 1.15),
+    Goal("cyxla-execute-pjrt", "jax-device", ("elementwise-1e7",), 1.10),
+    Goal("cyxla-execute-in-place-pjrt", "jax-device", ("elementwise-1e7",), 1.10),
+    Goal("cyxla-execute", "cyxla-execute-pjrt", ("rosenbrock-2", "hs71", "robertson"), 1 / 50),
+    Goal("cyxla-execute", "cyxla-execute-pjrt", ("rosenbrock-100",), 1 / 20),
+    Goal("cyxla-execute", "cyxla-execute-pjrt", ("tanh-64",), 1 / 15),
+    Goal("cyxla-execute", "casadi-c", ("rosenbrock-100",), 1.0),
+    Goal("cyxla-execute", "casadi-c", ("hs71", "robertson"), 5.0),
+    Goal("cyxla-execute", "onnxruntime", ("mlp",), 1.3),
     *(
         Goal("bare-kept", "jax-jit", (task,), round(1.3 * kept / jit, 2))
         for task, (jit, _, kept) in _EARLIER.items()

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import random
 from collections.abc import Callable, Sequence
@@ -21,12 +22,14 @@ INPUT_COUNTS = (1, 2, 4, 8, 16, 32, 64)
 SIZES = (10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000)
 THREADS = (1, 2, 4)
 _INPUT_RIVALS = (
-    "cyxla-call", "cyxla-execute", "cyxla-execute-copy", "cyxla-execute-moving", "cyxla-run",
+    "cyxla-execute", "cyxla-execute-moving", "cyxla-run", "cyxla-execute-pjrt",
+    "cyxla-execute-copy-pjrt", "cyxla-execute-moving-pjrt", "cyxla-run-pjrt",
     "bare-kept", "bare-fresh-views", "bare-copies", "jax-jit", "jax-aot",
 )  # fmt: skip
 _SIZE_RIVALS = (
-    "cyxla-execute", "cyxla-execute-in-place", "cyxla-execute-copy", "cyxla-execute-moving",
-    "cyxla-run", "bare-kept", "jax-jit", "jax-device", "hand-c",
+    "cyxla-execute", "cyxla-run", "cyxla-execute-pjrt", "cyxla-execute-in-place-pjrt",
+    "cyxla-execute-copy-pjrt", "cyxla-execute-moving-pjrt", "cyxla-run-pjrt",
+    "bare-kept", "jax-jit", "jax-device", "hand-c",
 )  # fmt: skip
 _THREAD_TASKS = ("sin-3", "mlp")
 
@@ -70,11 +73,11 @@ def measure_sizes(
     return _series(tasks, _SIZE_RIVALS, rivals, effort, shuffler, progress)
 
 
-def _cyxla_loops(case: Case, count: int, shared: bool) -> list[NativeLoop]:
+def _cyxla_loops(case: Case, count: int, shared: bool, route: str = "auto") -> list[NativeLoop]:
     if shared:
-        executable = compile_case(case)
+        executable = compile_case(case, route=route)
         return [execute_loop(case, executable) for _ in range(count)]
-    return [execute_loop(case, compile_case(case)) for _ in range(count)]
+    return [execute_loop(case, compile_case(case, route=route)) for _ in range(count)]
 
 
 def _bare_loops(case: Case, count: int, shared: bool) -> list[NativeLoop]:
@@ -86,6 +89,7 @@ def _bare_loops(case: Case, count: int, shared: bool) -> list[NativeLoop]:
 
 _MAKERS: dict[str, Callable[[Case, int, bool], list[NativeLoop]]] = {
     "cyxla-execute": _cyxla_loops,
+    "cyxla-execute-pjrt": functools.partial(_cyxla_loops, route="pjrt"),
     "bare-kept": _bare_loops,
 }
 

@@ -28,8 +28,11 @@ def _bare(case: Case) -> NativeLoop:
 
 _MAKERS: dict[str, Callable[[Case], NativeLoop]] = {
     "cyxla-execute": lambda case: execute_loop(case, compile_case(case)),
-    "cyxla-execute-moving": lambda case: execute_loop(case, compile_case(case), moving=True),
-    "cyxla-call": lambda case: call_loop(case, compile_case(case)),
+    "cyxla-execute-pjrt": lambda case: execute_loop(case, compile_case(case, route="pjrt")),
+    "cyxla-execute-moving-pjrt": lambda case: execute_loop(
+        case, compile_case(case, route="pjrt"), moving=True
+    ),
+    "cyxla-call-pjrt": lambda case: call_loop(case, compile_case(case, route="pjrt")),
     "bare-kept": _bare,
 }
 

@@ -25,16 +25,30 @@ _STYLES = {
         "#ffffff",
         "#1f2328",
         "#d8dee4",
-        {"cyxla": "#0a5fd0", "bare": "#8250df", "jax": "#bc4c00", "other": "#6e7781"},
+        {
+            "cyxla": "#0a5fd0",
+            "pjrt": "#1a7f6b",
+            "bare": "#8250df",
+            "jax": "#bc4c00",
+            "other": "#6e7781",
+        },
     ),
     "dark": Style(
         "#0d1117",
         "#e6edf3",
         "#30363d",
-        {"cyxla": "#58a6ff", "bare": "#bc8cff", "jax": "#f0883e", "other": "#9198a1"},
+        {
+            "cyxla": "#58a6ff",
+            "pjrt": "#3fd0b4",
+            "bare": "#bc8cff",
+            "jax": "#f0883e",
+            "other": "#9198a1",
+        },
     ),
 }
 _FAMILY_OF = {"cyxla": "cyxla", "bare": "bare", "jax": "jax", "cython": "jax"}
+# How rivals end that go through PJRT though cyxla has another route.
+_PJRT = "-pjrt"
 # Variants of one family differ in line and marker.
 _LINES = {
     "cyxla-execute": ("-", "o"),
@@ -94,7 +108,13 @@ def _settings(style: Style) -> dict[str, Any]:
 
 
 def _colour(style: Style, rival: str) -> str:
+    if rival.endswith(_PJRT):
+        return style.families["pjrt"]
     return style.families[_FAMILY_OF.get(rival.partition("-")[0], "other")]
+
+
+def _line_of(rival: str) -> tuple[str, str]:
+    return _LINES.get(rival.removesuffix(_PJRT), ("-", "o"))
 
 
 def _caption(run: Entry) -> str:
@@ -206,7 +226,7 @@ def _draw_series(axes: Any, tasks: Sequence[Entry], style: Style, label: str) ->
             xs.append(int(task["task"].rpartition("-")[2]))
             ys.append(rival["seconds"]["median"] * 1e6)
     for name, (title, xs, ys) in curves.items():
-        line, marker = _LINES.get(name, ("-", "o"))
+        line, marker = _line_of(name)
         axes.plot(
             xs, ys, line, marker=marker, markersize=4, color=_colour(style, name), label=title
         )
@@ -253,7 +273,7 @@ def _draw_latency(axes: Any, entries: Sequence[Entry], style: Style) -> None:
     for entry in entries:
         if not entry["warm_up_calls"]:
             continue
-        line = "-." if entry["rival"] == "cyxla-call" else _LINES[entry["rival"]][0]
+        line = "-." if "call" in entry["rival"] else _line_of(entry["rival"])[0]
         axes.plot(
             levels,
             [entry["nanoseconds"][level] / 1000 for level in levels],

@@ -124,8 +124,8 @@ def _goals(goals: Sequence[Entry]) -> str:
         [
             f"{goal['rival']} / {goal['reference']}",
             goal["task"],
-            f"{goal['limit']:.2f}",
-            f"{goal['ratio'][1]:.2f} ({goal['ratio'][0]:.2f}-{goal['ratio'][2]:.2f})",
+            f"{goal['limit']:.3g}",
+            "{1:.3g} ({0:.3g}-{2:.3g})".format(*goal["ratio"]),
             "met" if goal["met"] else "missed",
         ]
         for goal in goals

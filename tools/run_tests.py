@@ -18,12 +18,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from environment import environment_folder, make_environment
+from fuzz import FUZZERS, build_fuzzers, fuzz_command
 from package import install_wheel
 from pythons import VERSIONS, find_pythons
 from steps import BUILD, ROOT, StepError, configure, run, say, step
 
 # What runs without a part named; the sanitizers and the formatter run on request.
-PARTS = ("lint", "ctest", "pytest")
+PARTS = ("lint", "ctest", "pytest", "fuzz")
 
 
 def _fixed_addresses() -> list[str]:
@@ -40,10 +41,16 @@ class Session:
     """One run: the interpreters it uses, and what it has to print again at its end."""
 
     def __init__(
-        self, pythons: dict[str, Path], pytest_arguments: list[str], *, whole: bool
+        self,
+        pythons: dict[str, Path],
+        pytest_arguments: list[str],
+        *,
+        fuzz_seconds: int,
+        whole: bool,
     ) -> None:
         self.pythons = pythons
         self.pytest_arguments = pytest_arguments
+        self.fuzz_seconds = fuzz_seconds
         self.whole = whole
         self.closing_lines: list[str] = []
         # The linters and the build of the C++ tests use the oldest interpreter.
@@ -74,6 +81,19 @@ class Session:
         """Install cyxla for each interpreter and run the Python tests there."""
         self._each(self._pytest, self.pythons)
 
+    def fuzz(self) -> None:
+        """Build the fuzzers and run each, beginning with programs of the installed plugins."""
+        python = self._installed(self.main_version)
+        build_fuzzers(python)
+        self._each(lambda fuzzer: self._fuzz(fuzzer, python), FUZZERS)
+
+    def _fuzz(self, fuzzer: str, python: Path) -> None:
+        command = fuzz_command(fuzzer, python, self.fuzz_seconds)
+        with step(f"fuzzing {fuzzer}"):
+            self._run_runner(
+                f"fuzz, {fuzzer}:", "_fuzzer: ", command, timeout=self.fuzz_seconds + 1200
+            )
+
     def _each(self, action: Callable[[str], None], names: Iterable[str]) -> None:
         failed = []
         for name in names:
@@ -103,10 +123,15 @@ class Session:
             self._run_runner(f"ctest, preset {preset}:", " tests passed", command)
             run([python, "tools/check_skips.py", junit])
 
-    def _pytest(self, version: str) -> None:
+    def _installed(self, version: str) -> Path:
+        """Return the interpreter of the environment of a version, with cyxla in it."""
         python = self.environment(version)
+        install_wheel(version, python, from_sdist=self.whole and version == self.main_version)
+        return python
+
+    def _pytest(self, version: str) -> None:
+        python = self._installed(version)
         is_main = version == self.main_version
-        install_wheel(version, python, from_sdist=self.whole and is_main)
         # An empty folder: nothing of the source tree is importable from it.
         folder = BUILD / f"pytest-{version}"
         folder.mkdir(parents=True, exist_ok=True)
@@ -134,10 +159,11 @@ class Session:
         command: Sequence[str | Path],
         folder: Path = ROOT,
         variables: Mapping[str, str] | None = None,
+        timeout: float = 3000,
     ) -> None:
         lines: list[str] = []
         try:
-            lines = run(command, cwd=folder, env=variables, timeout=3000)
+            lines = run(command, cwd=folder, env=variables, timeout=timeout)
         except StepError as error:
             lines = error.lines
             raise
@@ -151,6 +177,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Runs the tests, all of them or a part.")
     parser.add_argument("part", nargs="?", choices=[*PARTS, "sanitize", "format"])
     parser.add_argument("--version", default="", help="one Python version, such as 3.12")
+    parser.add_argument("--seconds", type=int, default=0, help="for each fuzzer")
     parser.epilog = "What follows -- is passed to pytest."
     own, pytest_arguments = sys.argv[1:], []
     if "--" in own:
@@ -177,7 +204,12 @@ def main() -> int:
         say(f"error: no usable Python {arguments.version or ', '.join(VERSIONS)}")
         return 1
 
-    session = Session(pythons, pytest_arguments, whole=arguments.part is None)
+    session = Session(
+        pythons,
+        pytest_arguments,
+        fuzz_seconds=arguments.seconds,
+        whole=arguments.part is None,
+    )
     for part in [arguments.part] if arguments.part else PARTS:
         try:
             getattr(session, part)()

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import inspect
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -15,7 +14,7 @@ import cyxla
 from case import Case
 from loops import CallError, NativeLoop, pointers
 from native_build import ROOT, address_of, load_library
-from rivals import NotApplicableError, Rival
+from rivals import Rival
 from tasks import Array
 
 # An address comes again after this many calls; caches still hold the inputs of the small tasks.
@@ -84,11 +83,7 @@ def _reason() -> str:
 
 
 def compile_case(case: Case, **options: Any) -> cyxla.Executable:
-    """The task's program, compiled anew. Raises NotApplicableError for options cyxla lacks."""
-    known = inspect.signature(cyxla.compile_program).parameters
-    for name in options:
-        if name not in known:
-            raise NotApplicableError(f"this cyxla has no compile_program(..., {name}=)")
+    """The task's program, compiled anew."""
     return cyxla.compile_program(case.program, **options)[0]
 
 
@@ -155,31 +150,52 @@ def call_loop(case: Case, executable: cyxla.Executable) -> NativeLoop:
     return loop
 
 
-def _execute(zero_copy: bool, moving: bool) -> Callable[[Case], NativeLoop]:
-    return lambda case: execute_loop(case, compile_case(case), zero_copy=zero_copy, moving=moving)
+def _execute(
+    zero_copy: bool = True, moving: bool = False, **options: Any
+) -> Callable[[Case], NativeLoop]:
+    return lambda case: execute_loop(
+        case, compile_case(case, **options), zero_copy=zero_copy, moving=moving
+    )
 
 
-def _in_place(case: Case) -> NativeLoop:
-    return execute_loop(case, compile_case(case, outputs_in_place=True))
+def _call(**options: Any) -> Callable[[Case], NativeLoop]:
+    return lambda case: call_loop(case, compile_case(case, **options))
 
 
-def _single_thread(case: Case) -> NativeLoop:
-    return execute_loop(case, compile_case(case, intra_op_threads=1))
-
-
-RIVALS = (
-    Rival(
-        "cyxla-call", "cyxla call, prepared", "C", lambda case: call_loop(case, compile_case(case))
-    ),
-    Rival("cyxla-execute", "cyxla execute, kept", "C", _execute(True, False)),
-    Rival("cyxla-execute-one-thread", "cyxla execute, kept, 1-thread kernels", "C", _single_thread),
-    Rival("cyxla-execute-in-place", "cyxla execute, kept, outputs in place", "C", _in_place),
-    Rival("cyxla-execute-copy", "cyxla execute, kept, zero_copy 0", "C", _execute(False, False)),
-    Rival("cyxla-execute-moving", "cyxla execute, moving", "C", _execute(True, True)),
-    Rival(
-        "cyxla-execute-moving-copy",
-        "cyxla execute, moving, zero_copy 0",
-        "C",
-        _execute(False, True),
-    ),
+# Without "pjrt" in its name a rival is on the route that cyxla chooses.
+_PJRT = {"route": "pjrt"}
+RIVALS = tuple(
+    Rival(name, title, "C", prepare)
+    for name, title, prepare in (
+        ("cyxla-call", "cyxla call, prepared", _call()),
+        ("cyxla-execute", "cyxla execute, kept", _execute()),
+        ("cyxla-execute-moving", "cyxla execute, moving", _execute(moving=True)),
+        ("cyxla-call-pjrt", "cyxla call, prepared, PJRT", _call(**_PJRT)),
+        ("cyxla-execute-pjrt", "cyxla execute, kept, PJRT", _execute(**_PJRT)),
+        (
+            "cyxla-execute-one-thread-pjrt",
+            "cyxla execute, 1-thread kernels, PJRT",
+            _execute(intra_op_threads=1, **_PJRT),
+        ),
+        (
+            "cyxla-execute-in-place-pjrt",
+            "cyxla execute, outputs in place, PJRT",
+            _execute(outputs_in_place=True, **_PJRT),
+        ),
+        (
+            "cyxla-execute-copy-pjrt",
+            "cyxla execute, zero_copy 0, PJRT",
+            _execute(zero_copy=False, **_PJRT),
+        ),
+        (
+            "cyxla-execute-moving-pjrt",
+            "cyxla execute, moving, PJRT",
+            _execute(moving=True, **_PJRT),
+        ),
+        (
+            "cyxla-execute-moving-copy-pjrt",
+            "cyxla execute, moving, zero_copy 0, PJRT",
+            _execute(zero_copy=False, moving=True, **_PJRT),
+        ),
+    )
 )

@@ -94,7 +94,7 @@ def _direct_calls() -> str:
         reason = request.reason or _runtime.direct_refusal(request.may_fork)
     except Error as error:
         reason = str(error)
-    return f"no, {reason}" if reason else "yes, for programs that are kernels throughout"
+    return f"no, {reason}" if reason else "yes"
 
 
 def _print_include() -> int:

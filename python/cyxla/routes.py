@@ -41,23 +41,23 @@ def requested_route(route: object, outputs_in_place: bool) -> RouteRequest:
         UnsupportedError: "direct" where the environment variable turns it off.
     """
     if route not in _ROUTES or not isinstance(route, str):
-        raise ArgumentError(f"route must be one of {', '.join(map(repr, _ROUTES))}, got {route!r}")
+        raise ArgumentError(f"route must be 'auto', 'pjrt' or 'direct', got {route!r}")
     if route == "pjrt":
         return RouteRequest("pjrt", "route='pjrt' was asked for")
     if _setting() == _OFF:
+        reason = f"the environment variable {DIRECT_ENVIRONMENT_VARIABLE} is {_OFF}"
         if route == "direct":
             raise UnsupportedError(
-                f"route='direct' was asked for, but {DIRECT_ENVIRONMENT_VARIABLE}={_OFF} turns"
-                " direct calls off; unset it, or leave route to 'auto'"
+                f"route='direct' was asked for, but {reason}; unset it, or leave route to 'auto'"
             )
-        return RouteRequest("pjrt", f"{DIRECT_ENVIRONMENT_VARIABLE}={_OFF} turns direct calls off")
+        return RouteRequest("pjrt", reason)
     if outputs_in_place:
         if route == "direct":
             raise ArgumentError(
-                "outputs_in_place=True is for the route 'pjrt': direct calls always write into the"
-                " caller's memory; leave it out"
+                "outputs_in_place=True is not for route='direct': direct calls write into the"
+                " caller's memory anyway; leave it out"
             )
-        return RouteRequest("pjrt", "outputs_in_place=True is for executions through PJRT")
+        return RouteRequest("pjrt", "outputs_in_place=True has the plugin write them in place")
     return RouteRequest(route, may_fork=may_fork())
 
 
@@ -70,7 +70,7 @@ def _setting() -> str:
     setting = os.environ.get(DIRECT_ENVIRONMENT_VARIABLE) or "1"
     if setting not in {_OFF, "1", _NO_FORK}:
         raise ArgumentError(
-            f"the environment variable {DIRECT_ENVIRONMENT_VARIABLE} is {setting!r}; it takes 0"
-            f" (no direct calls), 1 (the default) or {_NO_FORK} (no child process to try them in)"
+            f"the environment variable {DIRECT_ENVIRONMENT_VARIABLE} is {setting!r}; it takes"
+            f" {_OFF}, 1 or {_NO_FORK}"
         )
     return setting

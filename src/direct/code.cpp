@@ -11,11 +11,12 @@
 #include "direct/elf_object.h"
 #include "direct/perf_map.h"
 #include "direct/refusal.h"
+#include "direct/system.h"
 
 namespace cyxla::direct {
 namespace {
 
-#if defined(__linux__) && defined(__x86_64__)
+#if defined(CYXLA_CALLS_KERNELS)
 constexpr bool kIsSupported = true;
 #else
 constexpr bool kIsSupported = false;
@@ -69,7 +70,7 @@ void Unmap::operator()(std::byte* memory) const noexcept { munmap(memory, size_b
 
 Code::Code(const std::vector<std::string>& objects, const ExternalSymbols& symbols) {
   if (!kIsSupported) {
-    throw Refusal("kernels are called directly on Linux on x86-64 only");
+    throw Refusal("kernels are called directly on x86-64 Linux with the GNU C library only");
   }
   const std::vector<ElfObject> parts(objects.begin(), objects.end());
   const auto page_bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));

@@ -175,13 +175,13 @@ bool Context::may_overlap(const cyxla_input* inputs, void* const* outputs) noexc
   if (order_.size() <= kFewArrays) {
     return true;
   }
-  const auto begin = [&](std::size_t array) {
+  const auto begin_of = [&](std::size_t array) {
     return address(array < inputs_.size() ? inputs[array].data : outputs[array - inputs_.size()]);
   };
   for (std::size_t i = 1; i < order_.size(); ++i) {
     const std::size_t array = order_[i];
     std::size_t place = i;
-    for (; place > 0 && begin(order_[place - 1]) > begin(array); --place) {
+    for (; place > 0 && begin_of(order_[place - 1]) > begin_of(array); --place) {
       order_[place] = order_[place - 1];
     }
     order_[place] = array;
@@ -190,13 +190,13 @@ bool Context::may_overlap(const cyxla_input* inputs, void* const* outputs) noexc
   std::uintptr_t end_of_all = 0;
   for (const std::size_t array : order_) {
     const bool is_output = array >= inputs_.size();
-    if (begin(array) < (is_output ? end_of_all : end_of_outputs)) {
+    if (begin_of(array) < (is_output ? end_of_all : end_of_outputs)) {
       return true;
     }
     const std::size_t size_bytes =
         is_output ? outputs_[array - inputs_.size()].size_bytes : inputs_[array].size_bytes;
     // Outputs without address are dropped.
-    const std::uintptr_t end = begin(array) == 0 ? 0 : begin(array) + size_bytes;
+    const std::uintptr_t end = begin_of(array) == 0 ? 0 : begin_of(array) + size_bytes;
     end_of_all = std::max(end_of_all, end);
     end_of_outputs = is_output ? std::max(end_of_outputs, end) : end_of_outputs;
   }

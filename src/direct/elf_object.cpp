@@ -2,8 +2,9 @@
 #include "direct/elf_object.h"
 
 #include "direct/refusal.h"
+#include "direct/system.h"
 
-#if __has_include(<elf.h>)
+#if defined(CYXLA_CALLS_KERNELS)
 
 #include <elf.h>
 
@@ -286,7 +287,7 @@ ElfObject::ElfObject(std::string_view bytes) {
 namespace cyxla::direct {
 
 ElfObject::ElfObject(std::string_view) {
-  throw Refusal("this system has no ELF object files, so only the plugin runs programs");
+  throw Refusal("object files are read only where their kernels can be called");
 }
 
 }  // namespace cyxla::direct

@@ -239,7 +239,6 @@ void HloModule::read_computation(std::string_view bytes) {
 }
 
 void HloModule::read_loop(const Instruction& loop) {
-  has_loop_ = true;
   constexpr std::string_view kTripCount = R"("known_trip_count":{"n":")";
   const std::size_t found = loop.backend_config.find(kTripCount);
   if (found == std::string_view::npos) {

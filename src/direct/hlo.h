@@ -43,7 +43,6 @@ class HloModule {
   // Whether a loop's length is only known as it runs. The step list does not tell: a kernel may
   // hold whole loops.
   bool has_unbounded_loop() const noexcept { return has_unbounded_loop_; }
-  bool has_loop() const noexcept { return has_loop_; }
 
   // One array for each input and output, row-major as the caller's are. Throws Refusal.
   std::vector<Shape> input_shapes() const;
@@ -62,7 +61,6 @@ class HloModule {
   std::unordered_map<std::uint64_t, Computation> computations_;
   std::uint64_t entry_computation_ = 0;
   std::string_view program_shape_;
-  bool has_loop_ = false;
   bool has_unbounded_loop_ = false;
 };
 

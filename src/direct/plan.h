@@ -89,9 +89,8 @@ struct Plan {
   std::vector<std::string> kernels;  // symbol of each compiled function
   std::vector<std::string> objects;  // ELF objects that define them
   Steps steps;                       // calls are already in place of the call steps
-  // Whether there is a loop, in a step or inside a kernel, and whether one has no known length:
-  // inputs may keep it going for ever.
-  bool has_loop = false;
+  // Whether a loop, in a step or inside a kernel, has no known length: inputs may keep it going for
+  // ever.
   bool has_unbounded_loop = false;
 };
 

@@ -5,8 +5,9 @@
 #include <array>
 
 #include "direct/refusal.h"
+#include "direct/system.h"
 
-#if defined(__linux__) && defined(__x86_64__) && defined(__GLIBC__)
+#if defined(CYXLA_CALLS_KERNELS)
 #include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
@@ -16,7 +17,6 @@
 #include <optional>
 
 #include "base/scope_guard.h"
-#define CYXLA_HAS_SYMBOL_VERSIONS 1
 #endif
 
 namespace cyxla::direct {
@@ -40,7 +40,7 @@ bool is_allowed(std::string_view name) noexcept {
          (name.ends_with('f') && has(kMathematics, name.substr(0, name.size() - 1)));
 }
 
-#if defined(CYXLA_HAS_SYMBOL_VERSIONS)
+#if defined(CYXLA_CALLS_KERNELS)
 
 // The dynamic section of a loaded library, as far as its imports need it.
 class Imports {
@@ -125,7 +125,7 @@ class Imports {
 
 }  // namespace
 
-#if defined(CYXLA_HAS_SYMBOL_VERSIONS)
+#if defined(CYXLA_CALLS_KERNELS)
 
 ExternalSymbols ExternalSymbols::of_plugin(const std::string& path) {
   ExternalSymbols result;

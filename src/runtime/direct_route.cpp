@@ -125,8 +125,8 @@ DirectProgram DirectRoute::load(const std::string& serialized, const Signature& 
     if (!reason.empty()) {
       throw direct::Refusal(reason);
     }
-  } else if (program->plan().has_loop) {
-    try_loops(*program, verification, context, child);
+  } else if (program->plan().has_unbounded_loop) {
+    try_loop(verification, context, child);
   }
   PjrtContext plugin_context(client_, capabilities_, signature, executable);
   const std::string difference =
@@ -137,18 +137,18 @@ DirectProgram DirectRoute::load(const std::string& serialized, const Signature& 
   if (!difference.empty()) {
     throw direct::Refusal(difference);
   }
-  return {std::move(program), verification.seconds_per_call(context)};
+  // What a loop of unknown length took says nothing about the next call.
+  const double seconds =
+      program->plan().has_unbounded_loop ? 0 : verification.seconds_per_call(context);
+  return {std::move(program), seconds};
 }
 
-// Loops may go on for very long, or for ever, with inputs that nobody would choose, on both routes.
-void DirectRoute::try_loops(const direct::Executable& program, direct::Verification& verification,
-                            direct::Context& context, Child child) {
+// A loop of unknown length may go on for ever with inputs that nobody would choose, on both routes.
+void DirectRoute::try_loop(direct::Verification& verification, direct::Context& context,
+                           Child child) {
   if (child == Child::kNever) {
-    if (program.plan().has_unbounded_loop) {
-      throw direct::Refusal(
-          "it has a loop of unknown length, and only a child process could see whether it ends");
-    }
-    return;
+    throw direct::Refusal(
+        "it has a loop of unknown length, and only a child process could see whether it ends");
   }
   const std::string reason =
       direct::run_in_child([&] { return verification.run(context); }, kLoopTimeLimit);

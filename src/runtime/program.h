@@ -46,7 +46,8 @@ class Program {
 
   const cyxla_program_spec& spec() const noexcept { return spec_; }
   const std::string& route_reason() const noexcept { return route_reason_; }
-  // The time of a direct call when the program was compiled; 0 on the other route.
+  // The time of a direct call when the program was compiled; 0 on the other route and where it
+  // depends on the inputs.
   double seconds_per_call() const noexcept { return seconds_per_call_; }
   const pjrt::LoadedExecutable& executable() const noexcept { return executable_; }
   const Signature& signature() const noexcept { return signature_; }

@@ -40,8 +40,10 @@ class SlotRegistry {
 
 // Without destructors, so that they can be read until the very end of the thread: what a destructor
 // writes to its own object is lost.
-thread_local std::size_t own_slot = kNoThreadSlot;
-thread_local bool ended = false;
+// Every call looks at them, and in a library that is loaded at run time this model saves it a
+// function call.
+[[gnu::tls_model("initial-exec")]] thread_local std::size_t own_slot = kNoThreadSlot;
+[[gnu::tls_model("initial-exec")]] thread_local bool ended = false;
 
 // Gives the slot back when the thread ends.
 struct SlotOwner {

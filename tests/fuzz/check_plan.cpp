@@ -1,21 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "check_plan.h"
 
-#include <cstdio>
-#include <cstdlib>
-#include <limits>
+#include <cstddef>
+#include <variant>
+
+#include "require.h"
 
 namespace cyxla::fuzz {
 namespace {
 
 using direct::Allocation;
-
-void require(bool condition, const char* what) {
-  if (!condition) {
-    std::fprintf(stderr, "broken plan: %s\n", what);
-    std::abort();
-  }
-}
 
 class PlanCheck {
  public:
@@ -39,7 +33,7 @@ class PlanCheck {
 
   void check(const direct::Steps& steps) const {
     for (const direct::Step& step : steps) {
-      std::visit([this](const auto& what) { check(what); }, step.what);
+      std::visit([this](const auto& what) { this->check(what); }, step.what);
     }
   }
 

@@ -30,7 +30,7 @@ std::optional<Input> read_input(std::string_view bytes) {
       is_read = read_sizes(*field, input.expected.input_bytes);
     } else if (field->field == 2) {
       is_read = read_sizes(*field, input.expected.output_bytes);
-    } else {
+    } else if (field->field == kExecutableField) {
       input.serialized = field->bytes;
     }
     if (!is_read) {

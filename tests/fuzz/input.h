@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string_view>
 
@@ -17,6 +18,7 @@ struct Input {
   std::string_view serialized;
 };
 
+inline constexpr std::uint32_t kExecutableField = 3;
 inline constexpr std::size_t kMaxArrays = 256;
 
 // Nothing where the bytes are not such a message.

@@ -54,7 +54,7 @@ def _programs() -> dict[str, tuple[Callable[..., Any], tuple[Any, ...]]]:
         "rosenbrock": (jax.value_and_grad(rosenbrock), (vector,)),
         "exponential": (lambda x, y: (jnp.exp(x) + y, jnp.power(y, x)), (vector, vector)),
         "logarithm": (lambda x: (jnp.log(x), jnp.log1p(x), jnp.tanh(x)), (vector,)),
-        "remainder": (lambda x, y: jnp.fmod(x, y), (vector, vector)),
+        "remainder": (jnp.fmod, (vector, vector)),
         "sum": (lambda x: x.sum(axis=0), (matrix,)),
         "matrix_vector": (lambda a, x: jnp.tanh(a @ x), (matrix, np.ones(4, f64))),
         "perceptron": (perceptron, (pair, np.ones((2, 3), f64))),
@@ -70,7 +70,7 @@ def _programs() -> dict[str, tuple[Callable[..., Any], tuple[Any, ...]]]:
             lambda i, x: lax.switch(i, [jnp.sin, jnp.cos, lambda y: y[::-1]], x),
             (np.int32(1), vector),
         ),
-        "transpose": (lambda x: (jnp.transpose(x, (2, 0, 1)), x.T @ x.sum(0).T), (table,)),
+        "transpose": (lambda x: (jnp.transpose(x, (2, 0, 1)), x.sum(0) @ x[0].T), (table,)),
         "copies": (lambda x, y: (x, y, x.reshape(2, 3).T.ravel()), (np.ones(6, f64), vector)),
         "constants": (
             lambda x: (x + np.linspace(0, 1, 5), np.arange(4, dtype=np.int64), jnp.float32(2.5)),
@@ -89,8 +89,7 @@ def _programs() -> dict[str, tuple[Callable[..., Any], tuple[Any, ...]]]:
         "gather": (lambda x, i: x[i] + x.at[i].add(1.0).sum(), (vector, np.zeros(3, np.int32))),
         "empty": (lambda x, y: (x * 2, y.sum()), (np.ones((0, 3), f64), vector)),
         "scalars": (lambda x, y: (x * y, x + y), (f64(1), f64(2))),
-        "sort": (lambda x: jnp.sort(x), (vector,)),
-        "solve": (lambda a, b: jnp.linalg.solve(a, b), (matrix + np.eye(4), np.ones(4, f64))),
+        "sort": (jnp.sort, (vector,)),
         "random": (
             lambda k: jax.random.normal(jax.random.wrap_key_data(k), (5,)),
             (np.zeros(2, np.uint32),),
@@ -118,25 +117,19 @@ def _sizes(number: int, sizes: Iterable[int]) -> bytes:
 def write_inputs(folder: Path, plugin: Path, label: str) -> None:
     """Compile every program with this plugin and write its file; print how many there are."""
     import jax
+
     from cyxla import _runtime
 
     jax.config.update("jax_enable_x64", True)
     cyxla.initialize(plugin)
-    num_written = 0
-    for name, (function, arguments) in _programs().items():
-        program = cyxla.lower(function, *arguments)
-        try:
-            executable, _ = cyxla.compile_program(program, route="pjrt")
-        except cyxla.CompileError as error:
-            print(f"{label}: {name} is left out: {str(error).splitlines()[0]}")
-            continue
+    programs = _programs()
+    for name, (function, arguments) in programs.items():
+        program = cyxla.lower(function, arguments)
+        executable, _ = cyxla.compile_program(program, route="pjrt")
         content = _sizes(1, executable.input_bytes) + _sizes(2, executable.output_bytes)
         content += _field(3, _runtime.serialize(executable))
         (folder / f"{label}-{name}").write_bytes(content)
-        num_written += 1
-    print(f"{label}: {num_written} programs")
-    if num_written < 20:
-        sys.exit(f"error: {plugin} compiled fewer programs than a corpus needs")
+    print(f"{label}: {len(programs)} programs")
 
 
 def main() -> None:

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "mutate.h"
 
+#include <elf.h>
+
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <optional>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "base/wire.h"
+#include "input.h"
 
 namespace cyxla::fuzz {
 namespace {
@@ -19,8 +21,17 @@ constexpr int kMaxDepth = 12;
 constexpr std::string_view kElfMagic =
     "\x7f"
     "ELF";
-constexpr std::size_t kFileHeaderBytes = 64;
-constexpr std::size_t kSectionTableOffsetAt = 40;  // e_shoff
+
+template <typename Struct>
+Struct load(const std::string& bytes, std::size_t offset) {
+  Struct value;
+  std::memcpy(&value, bytes.data() + offset, sizeof(value));
+  return value;
+}
+
+bool fits(const std::string& bytes, std::size_t begin, std::size_t size) {
+  return begin <= bytes.size() && size <= bytes.size() - begin;
+}
 
 }  // namespace
 
@@ -74,7 +85,21 @@ std::uint64_t Mutator::number(std::uint64_t near) {
   return choices[below(choices.size())];
 }
 
-std::string Mutator::mutate(std::string_view message) { return mutate_content(message, 0); }
+std::string Mutator::mutate(std::string_view message) {
+  auto fields = Field::read_all(message);
+  if (!fields || one_in(16)) {
+    return mutate_content(message, 0);
+  }
+  // Mostly the executable: what comes with it is small and has little structure.
+  std::string changed;
+  for (Field& field : *fields) {
+    if (field.number == kExecutableField) {
+      field.bytes = mutate_content(field.bytes, 1);
+    }
+    field.append_to(changed);
+  }
+  return changed;
+}
 
 std::string Mutator::mutate_content(std::string_view bytes, int depth) {
   if (bytes.starts_with(kElfMagic) && !one_in(8)) {
@@ -181,22 +206,28 @@ void Mutator::change(Field& field) {
   }
 }
 
-// Changes one number of the file header, of the section headers, or of anything.
+// Changes one number: of the file header, of the section headers, or of what is in a section.
 std::string Mutator::mutate_object(std::string object) {
-  if (one_in(16)) {
+  if (one_in(16) || object.size() < sizeof(Elf64_Ehdr)) {
     object.resize(below(object.size() + 1));
     return object;
   }
+  const auto file = load<Elf64_Ehdr>(object, 0);
+  const std::size_t num_sections = std::max<std::size_t>(file.e_shnum, 1);
   std::size_t begin = 0;
-  std::size_t size = object.size();
-  const std::size_t where = below(4);
-  if (where == 0) {
-    size = std::min(size, kFileHeaderBytes);
-  } else if (where < 3 && size >= kFileHeaderBytes) {
-    std::uint64_t table = 0;
-    std::memcpy(&table, object.data() + kSectionTableOffsetAt, sizeof(table));
-    begin = table < size ? static_cast<std::size_t>(table) : 0;
-    size -= begin;
+  std::size_t size = sizeof(Elf64_Ehdr);
+  if (!one_in(8)) {
+    begin = file.e_shoff + below(num_sections) * sizeof(Elf64_Shdr);
+    size = sizeof(Elf64_Shdr);
+    if (!one_in(3) && fits(object, begin, size)) {
+      const auto section = load<Elf64_Shdr>(object, begin);
+      begin = section.sh_offset;
+      size = section.sh_size;
+    }
+  }
+  if (!fits(object, begin, size)) {
+    begin = 0;
+    size = object.size();
   }
   const std::size_t width = std::size_t{1} << below(4);
   if (size < width) {

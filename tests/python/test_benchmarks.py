@@ -153,4 +153,4 @@ def test_list_names_tasks_and_rivals() -> None:
     ended = _run("--list")
     assert ended.returncode == 0, ended.stderr
     assert "rosenbrock-100" in ended.stdout
-    assert "cyxla-execute-moving-copy" in ended.stdout
+    assert "cyxla-execute-moving-copy-pjrt" in ended.stdout

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A library to preload: it replaces the functions that ask for memory or wait for a lock, and counts
- * a thread's calls of them between count_begin() and count_end().
+/* A library to preload: it replaces the functions that ask for memory or wait for a lock, and
+ * counts a thread's calls of them between count_begin() and count_end().
  *
  * What the C library calls inside itself does not come by here, and neither do calls to functions
  * that a library has of its own.
@@ -15,7 +15,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* The C library's own names for what is replaced: they are there before anything can be looked up. */
+/* The C library's own names for what is replaced: they are there before anything can be looked up.
+ */
 void* __libc_malloc(size_t size);
 void* __libc_calloc(size_t count, size_t size);
 void* __libc_realloc(void* pointer, size_t size);
@@ -92,3 +93,6 @@ REPLACE(num_locks, int, pthread_spin_lock, (pthread_spinlock_t * lock), (lock))
 REPLACE(num_locks, int, pthread_cond_wait, (pthread_cond_t * condition, pthread_mutex_t* mutex),
         (condition, mutex))
 REPLACE(num_locks, int, sem_wait, (sem_t * semaphore), (semaphore))
+/* Locks that are no pthread_mutex_t wait in the kernel, by this function. */
+REPLACE(num_locks, long, syscall, (long number, long a, long b, long c, long d, long e, long f),
+        (number, a, b, c, d, e, f))

@@ -21,7 +21,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { kMaxArrays = 8, kMaxSets = 64, kMaxGroups = 8, kMessageSize = 1024 };
+enum { kMaxArrays = 8, kMaxSets = 64, kMaxGroups = 8, kMessageSize = 1024, kUnwritten = 0xa5 };
 
 static const cyxla_api* cyxla;
 
@@ -33,7 +33,7 @@ typedef struct Worker {
   pthread_t thread;
   const struct Team* team;
   char way;
-  int has_entered; /* the first call begins now; atomic */
+  void* first_output; /* of the first call, once there is one; atomic */
   int64_t failures;
   int64_t mismatches;
   int64_t allocations;
@@ -87,8 +87,7 @@ static int make_arrays(Arrays* arrays, const Worker* worker) {
   char* next = arrays->memory + (worker->way == 'u' ? 1 : 0);
   for (size_t group = 0; group < arrays->num_groups; ++group) {
     for (size_t i = 0; i < spec->num_inputs; ++i) {
-      arrays->inputs[group][i] =
-          (cyxla_input){next, spec->input_types[i], spec->input_elements[i]};
+      arrays->inputs[group][i] = (cyxla_input){next, spec->input_types[i], spec->input_elements[i]};
       next += room(spec->input_bytes[i]);
     }
     int must_share = worker->way == 'i';
@@ -149,7 +148,8 @@ static void* run_worker(void* argument) {
   if (make_arrays(&arrays, worker) != 0) {
     worker->failures = 1;
   }
-  __atomic_store_n(&worker->has_entered, 1, __ATOMIC_RELEASE);
+  memset(arrays.outputs[0][0], kUnwritten, team->spec->output_bytes[0]);
+  __atomic_store_n(&worker->first_output, arrays.outputs[0][0], __ATOMIC_RELEASE);
   for (int64_t number = 0; number < team->num_calls && worker->failures == 0; ++number) {
     if (number == team->warm_up && count_begin != NULL) {
       count_begin();
@@ -264,13 +264,16 @@ static PyObject* py_start(PyObject* self, PyObject* args, PyObject* kwargs) {
   return start_workers(team, ways, (size_t)stack_bytes) < 0 ? NULL : PyLong_FromVoidPtr(team);
 }
 
-/* Whether every thread of a team has come to its first call. */
-static PyObject* py_has_entered(PyObject* self, PyObject* address) {
+/* Whether every thread of a team has written the first output of its first call, which has its last
+ * byte then. */
+static PyObject* py_is_inside(PyObject* self, PyObject* address) {
   (void)self;
   const Team* team = PyLong_AsVoidPtr(address);
   int all = team != NULL;
   for (size_t t = 0; all && t < team->num_workers; ++t) {
-    all = __atomic_load_n(&team->workers[t].has_entered, __ATOMIC_ACQUIRE);
+    const volatile unsigned char* output =
+        __atomic_load_n(&team->workers[t].first_output, __ATOMIC_ACQUIRE);
+    all = output != NULL && output[team->spec->output_bytes[0] - 1] != kUnwritten;
   }
   return PyBool_FromLong(all);
 }
@@ -321,7 +324,7 @@ static PyObject* py_join(PyObject* self, PyObject* args, PyObject* kwargs) {
 #define WITH_KEYWORDS(function) (PyCFunction)(void (*)(void)) function
 static PyMethodDef methods[] = {
     {"start", WITH_KEYWORDS(py_start), METH_VARARGS | METH_KEYWORDS, NULL},
-    {"has_entered", py_has_entered, METH_O, NULL},
+    {"is_inside", py_is_inside, METH_O, NULL},
     {"join", WITH_KEYWORDS(py_join), METH_VARARGS | METH_KEYWORDS, NULL},
     {NULL, NULL, 0, NULL},
 };

@@ -3,6 +3,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <cyxla/cyxla_import.h>
+#include <fenv.h>
 #include <xmmintrin.h>
 
 static const cyxla_api* cyxla;
@@ -14,8 +15,8 @@ static unsigned short x87_control(void) {
 }
 
 /* execute(executable, input address, output addresses, state) -> (result, the state afterwards,
- * whether the x87 unit's is as before). `state` is the thread's MXCSR during the call alone. An
- * input address of 0 makes the call fail. */
+ * whether the x87 unit's is as before). `state` is the thread's MXCSR during the call alone; the
+ * x87 unit rounds in the same way then. An input address of 0 makes the call fail. */
 static PyObject* py_execute(PyObject* self, PyObject* args) {
   (void)self;
   PyObject* executable = NULL;
@@ -40,13 +41,17 @@ static PyObject* py_execute(PyObject* self, PyObject* args) {
   if (PyErr_Occurred()) {
     return NULL;
   }
-  const unsigned short x87_before = x87_control();
   const unsigned own = _mm_getcsr();
+  const int own_rounding = fegetround();
+  fesetround((int)(state & 0x6000U) >> 3);
+  const unsigned short x87_before = x87_control();
   _mm_setcsr(state);
   const int result = cyxla->execute(spec, &input, outputs, 1);
   const unsigned after = _mm_getcsr();
+  const int is_x87_same = x87_before == x87_control();
+  fesetround(own_rounding);
   _mm_setcsr(own);
-  return Py_BuildValue("(iIO)", result, after, x87_before == x87_control() ? Py_True : Py_False);
+  return Py_BuildValue("(iIO)", result, after, is_x87_same ? Py_True : Py_False);
 }
 
 static PyMethodDef methods[] = {

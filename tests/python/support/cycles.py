@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs for the direct route, and the bits that the plugin's own route gives for a few inputs."""
+"""Programs for the direct route, and the bits that the plugin itself gives for a few inputs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -26,14 +27,17 @@ class Cycle(NamedTuple):
 
 def rosenbrock(x: Any) -> Any:
     """Value and gradient of Rosenbrock's function."""
-    return jax.value_and_grad(lambda x: jnp.sum(100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2))(
-        x
-    )
+    return jax.value_and_grad(
+        lambda x: jnp.sum(100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2)
+    )(x)
 
 
-def heat(x: Any) -> Any:
-    """Hundred steps of four stages, in a loop that stays a step of its own, and a constant array."""
-    source = jnp.sin(jnp.arange(40.0, dtype=x.dtype)) / 50
+def heat(x: Any, num_steps: int = 60) -> Any:
+    """The start of many steps of four stages, and their end.
+
+    The loop is a step of its own, by which the start has been written; it uses a constant array.
+    """
+    source = jnp.sin(jnp.arange(float(x.size), dtype=x.dtype)) / 50
 
     def slope(u: Any) -> Any:
         return jnp.roll(u, 1) - 2 * u + jnp.roll(u, -1) + source * jnp.cos(u)
@@ -44,7 +48,8 @@ def heat(x: Any) -> Any:
         k3 = slope(u + k2 / 20)
         return u + (k1 + 2 * k2 + 2 * k3 + slope(u + k3 / 10)) / 60
 
-    return jax.lax.fori_loop(0, 100, step, x)
+    start = x / 2 + 1
+    return start, jax.lax.fori_loop(0, num_steps, step, start)
 
 
 def switch(x: Any) -> Any:
@@ -57,14 +62,25 @@ def switch(x: Any) -> Any:
 PROGRAMS: dict[str, tuple[Callable[[Any], Any], tuple[int, ...], str]] = {
     "rosenbrock": (rosenbrock, (2,), "f8"),
     "sine": (jnp.sin, (3,), "f4"),
-    "heat": (heat, (40,), "f8"),
+    "heat": (heat, (16,), "f8"),
     "switch": (switch, (5,), "f8"),
 }
 
+# Of which a call takes long enough to do something else meanwhile.
+_LONG: tuple[Callable[[Any], Any], tuple[int, ...], str] = (
+    partial(heat, num_steps=400),
+    (16,),
+    "f8",
+)
+
+
+def _program(name: str) -> tuple[Callable[[Any], Any], tuple[int, ...], str]:
+    return _LONG if name == "long" else PROGRAMS[name]
+
 
 def compiled(name: str, route: str) -> cyxla.Executable:
-    """Compile one of PROGRAMS for a route, which it must get."""
-    function, shape, dtype = PROGRAMS[name]
+    """Compile one of PROGRAMS, or "long", for a route, which it must get."""
+    function, shape, dtype = _program(name)
     with jax.enable_x64(True):
         program = cyxla.lower(function, [jax.ShapeDtypeStruct(shape, dtype)], name=name)
     executable, _ = cyxla.compile_program(program, route=route, exact=True)
@@ -74,7 +90,7 @@ def compiled(name: str, route: str) -> cyxla.Executable:
 
 def inputs_of(name: str, num_sets: int = 7) -> list[Array]:
     """Numbers, and in the last three sets subnormal, infinite and undefined ones among them."""
-    _, shape, dtype = PROGRAMS[name]
+    _, shape, dtype = _program(name)
     generator = np.random.default_rng(len(name))
     sets = [generator.uniform(-2, 2, shape).astype(dtype) for _ in range(num_sets)]
     for values, special in zip(sets[-3:], (np.finfo(dtype).tiny / 3, np.inf, np.nan), strict=True):
@@ -83,7 +99,7 @@ def inputs_of(name: str, num_sets: int = 7) -> list[Array]:
 
 
 def cycle_of(name: str, num_sets: int = 7) -> Cycle:
-    """Sets of inputs for one of PROGRAMS and the plugin's own results, each unlike the one before."""
+    """Sets of inputs for one of PROGRAMS and the plugin's results, each unlike the one before."""
     plugin = compiled(name, "pjrt")
     inputs = inputs_of(name, num_sets)
     outputs = [[result.tobytes() for result in plugin.run([values])] for values in inputs]

@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which route a program takes, who decides, and where it is told."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+
+import cyxla
+from child_process import run_process
+from cpu_plugins import CPU_LIBRARIES, run_with_plugin
+from serialized_steps import step_kinds
+from support.arrays import build
+
+_PRELUDE = """
+    import jax, jax.numpy as jnp, numpy as np, cyxla
+    def lower(function, *shape):
+        return cyxla.lower(function, [jax.ShapeDtypeStruct(shape, "f8")], platform="cpu")
+    simple = lower(lambda x: jnp.sin(x) * 2, 3)
+    loop = lower(lambda x: jax.lax.while_loop(
+        lambda s: (s[0].sum() > 1) & (s[1] < 99), lambda s: (s[0] / 2, s[1] + 1), (x, 0)), 3)
+    sort = lower(jnp.sort, 3)
+    def show(program, route="auto"):
+        try:
+            executable, _ = cyxla.compile_program(program, route=route)
+            print(executable.route, "|", executable.route_reason)
+        except cyxla.Error as error:
+            print(type(error).__name__, "|", str(error).replace(chr(10), " "))
+"""
+
+
+def _printed(code: str, **env: str) -> list[str]:
+    code = textwrap.dedent(_PRELUDE) + textwrap.dedent(code)
+    ended = run_process("-c", code, env=env)
+    assert ended.returncode == 0, ended.stderr
+    return ended.stdout.splitlines()
+
+
+def program(function: object, *shape: int) -> cyxla.Program:
+    import jax
+
+    return cyxla.lower(function, [jax.ShapeDtypeStruct(shape, "float64")], platform="cpu")
+
+
+def double(x: object) -> object:
+    return x * 2
+
+
+def cholesky(x: object) -> object:
+    import jax.numpy as jnp
+
+    return jnp.linalg.cholesky(x)
+
+
+@pytest.mark.parametrize("route", ["auto", "direct", "pjrt"])
+def test_the_route_of_a_simple_program(route: str) -> None:
+    executable, _ = cyxla.compile_program(program(double, 3), route=route)
+    expected = ("pjrt", "route='pjrt' was asked for") if route == "pjrt" else ("direct", "")
+    assert (executable.route, executable.route_reason) == expected
+    assert executable.run([[1, 2, 3]])[0].tolist() == [2, 4, 6]
+
+
+def test_direct_is_the_default() -> None:
+    assert build(double, ((3,), "f8")).route == "direct"
+
+
+def test_the_route_is_in_the_spec() -> None:
+    from direct_calls import NativeProgram
+
+    for route, number in (("pjrt", 0), ("direct", 1)):
+        executable, _ = cyxla.compile_program(program(double, 3), route=route)
+        assert NativeProgram(executable).route == number
+
+
+def test_a_refused_program_says_why() -> None:
+    executable, _ = cyxla.compile_program(program(cholesky, 4, 4))
+    assert executable.route == "pjrt"
+    assert "is a custom call, which only the plugin runs" in executable.route_reason
+    with pytest.raises(cyxla.UnsupportedError) as caught:
+        cyxla.compile_program(program(cholesky, 4, 4), route="direct")
+    assert executable.route_reason in str(caught.value)
+    assert "cholesky" in str(caught.value)
+
+
+@pytest.mark.parametrize("route", ["fast", "", "DIRECT", None, 1])
+def test_a_route_that_there_is_not(route: object) -> None:
+    with pytest.raises(cyxla.ArgumentError) as caught:
+        cyxla.compile_program(program(double, 3), route=route)  # type: ignore[arg-type]
+    assert str(caught.value) == f"route must be 'auto', 'pjrt' or 'direct', got {route!r}"
+
+
+def test_outputs_in_place_are_the_plugins() -> None:
+    executable, _ = cyxla.compile_program(program(double, 3), outputs_in_place=True)
+    assert executable.route == "pjrt"
+    assert "in place" in executable.route_reason
+    with pytest.raises(cyxla.ArgumentError, match=r"outputs_in_place.*route='direct'"):
+        cyxla.compile_program(program(double, 3), outputs_in_place=True, route="direct")
+
+
+def test_the_environment_turns_direct_calls_off() -> None:
+    printed = _printed(
+        """
+        for route in ("auto", "pjrt", "direct"):
+            show(simple, route)
+        """,
+        CYXLA_DIRECT="0",
+    )
+    automatic, pjrt, direct = printed
+    assert automatic.startswith("pjrt | ")
+    assert "CYXLA_DIRECT is 0" in automatic
+    assert pjrt == "pjrt | route='pjrt' was asked for"
+    assert direct.startswith("UnsupportedError | ")
+    assert "CYXLA_DIRECT is 0" in direct
+
+
+@pytest.mark.parametrize("value", ["", "1"])
+def test_the_environment_leaves_direct_calls_on(value: str) -> None:
+    printed = _printed("show(simple); show(loop); show(sort)", CYXLA_DIRECT=value)
+    assert printed[:2] == ["direct | ", "direct | "]
+    assert printed[2].startswith("pjrt | step ")
+
+
+# The C library tells of each fork before it is made, also of those that are not Python's.
+_COUNT_FORKS = (
+    "import ctypes; forks = []; count = ctypes.CFUNCTYPE(None)(lambda: forks.append(1));"
+    " ctypes.CDLL(None)['__register_atfork'](count, None, None, None)"
+)
+
+
+def test_a_plugin_is_tried_in_a_child_process_once_and_each_loop_too() -> None:
+    printed = _printed(
+        f"{_COUNT_FORKS}\n"
+        "for program in (simple, sort, simple, loop): show(program); print(len(forks))"
+    )
+    assert printed[1::2] == ["1", "1", "1", "2"]
+
+
+def test_without_child_processes_loops_are_refused() -> None:
+    printed = _printed(
+        f"{_COUNT_FORKS}; show(simple); show(loop); show(loop, 'direct'); print(len(forks))",
+        CYXLA_DIRECT="no-fork",
+    )
+    simple, loop, demanded, forks = printed
+    assert forks == "0"
+    assert simple == "direct | "
+    assert loop.startswith("pjrt | ")
+    assert "loop" in loop
+    assert "child process" in loop
+    assert demanded.startswith("UnsupportedError | ")
+    assert "child process" in demanded
+
+
+@pytest.mark.parametrize("value", ["yes", "2", "off", "NO-FORK", " "])
+def test_a_value_in_the_environment_that_is_none(value: str) -> None:
+    (printed,) = _printed("show(simple)", CYXLA_DIRECT=value)
+    assert printed == (
+        f"ArgumentError | the environment variable CYXLA_DIRECT is {value!r}; it takes 0, 1 or"
+        " no-fork"
+    )
+
+
+@pytest.mark.parametrize("library", CPU_LIBRARIES)
+def test_every_plugin_is_admitted(library: str) -> None:
+    printed = run_with_plugin(
+        library,
+        """
+        import cyxla
+        from cyxla import _runtime
+        cyxla.initialize(jax_targets=False)
+        print(repr(_runtime.direct_refusal()))
+        """,
+    )
+    assert printed == "''\n"
+
+
+@pytest.mark.parametrize(
+    ("value", "line"),
+    [
+        (None, "  direct calls: yes"),
+        ("no-fork", "  direct calls: yes"),
+        ("0", "  direct calls: no, the environment variable CYXLA_DIRECT is 0"),
+    ],
+)
+def test_the_report_tells_whether_the_plugin_is_admitted(value: str | None, line: str) -> None:
+    ended = run_process("-m", "cyxla", env={} if value is None else {"CYXLA_DIRECT": value})
+    assert ended.returncode == 0, ended.stderr
+    assert line in ended.stdout.splitlines()
+
+
+def _field(number: int, content: bytes) -> bytes:
+    assert len(content) < 128
+    return bytes([number << 3 | 2, len(content)]) + content
+
+
+def _step(kind: str, number: int, content: bytes) -> bytes:
+    return _field(1, _field(1, kind.encode()) + _field(2, b"") + _field(number, content))
+
+
+def _executable(sequence: bytes) -> bytes:
+    return _field(1, _field(6, sequence))
+
+
+def test_the_kinds_of_steps_are_read_from_the_bytes() -> None:
+    kernel, copy, sort = _step("kernel", 11, b""), _step("copy", 12, b""), _step("sort", 5, b"")
+    assert step_kinds(_field(1, b"")) == set()
+    assert step_kinds(_executable(kernel + copy)) == {"kernel", "copy"}
+    loop = _step("while", 10, _field(1, kernel) + _field(2, sort) + _field(3, copy))
+    assert step_kinds(_executable(loop)) == {"while", "kernel", "sort"}
+    branches = _step("conditional", 4, _field(1, kernel) + _field(1, copy + sort))
+    assert step_kinds(_executable(branches)) == {"conditional", "kernel", "copy", "sort"}
+    call = _step("call", 3, _field(1, branches))
+    assert step_kinds(_executable(call)) == {"call", "conditional", "kernel", "copy", "sort"}
+    assert step_kinds(_executable(_field(2, b""))) == {"field 2 of a sequence"}
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        b"",
+        b"\x0a",
+        b"\x0a\x05",
+        b"\x0b\x00",
+        _field(1, b"") * 2,
+        b"\x08\x01",
+        _executable(_step("kernel", 10, b"")),
+        _executable(_field(1, _field(1, b"kernel"))),
+        b"\xff" * 11,
+    ],
+)
+def test_bytes_that_are_no_executable_are_refused(broken: bytes) -> None:
+    with pytest.raises((ValueError, TypeError)):
+        step_kinds(broken)
