@@ -11,7 +11,7 @@ import cyxla
 from cyxla import errors
 
 
-@pytest.mark.parametrize("name", errors.__all__)
+@pytest.mark.parametrize("name", sorted({*errors.__all__} - {"LargeConstantsWarning"}))
 def test_every_error_is_a_public_error_of_cyxla(name: str) -> None:
     error = getattr(errors, name)
     assert issubclass(error, errors.Error)

@@ -90,7 +90,7 @@ def test_the_spec_tells_the_signature(c_table: ModuleType) -> None:
     assert spec == {
         "size_is_known": True,
         "flags": 0,
-        "route": 0,
+        "route": {"pjrt": 0, "direct": 1}[executable.route],
         "input_types": [F32, F32],
         "input_elements": [6, 15],
         "input_bytes": [24, 60],

@@ -68,7 +68,7 @@ PROGRAMS: dict[str, tuple[Callable[[Any], Any], tuple[int, ...], str]] = {
 
 # Of which a call takes long enough to do something else meanwhile.
 _LONG: tuple[Callable[[Any], Any], tuple[int, ...], str] = (
-    partial(heat, num_steps=400),
+    partial(heat, num_steps=2000),
     (16,),
     "f8",
 )
