@@ -168,7 +168,7 @@ cdef class Executable:
             raise_error()
         return bound
 
-    def warm_up(self, inputs=None, int calls=3):
+    def warm_up(self, inputs=None, calls=3):
         """Execute the program on this thread and drop the results, so that a later call is not the slow first one.
 
         A thread's first call of a program makes what its later calls use: do this on the thread that will execute, in
@@ -179,11 +179,11 @@ cdef class Executable:
             calls: how often, at least once.
 
         Raises:
-            ArgumentError: as `run`, or `calls` is less than 1.
+            ArgumentError: as `run`, or `calls` is no int of at least 1.
             ExecutionError: with the plugin's message.
         """
-        if calls < 1:
-            raise errors.ArgumentError(f"calls must be at least 1, got {calls}")
+        if not isinstance(calls, int) or isinstance(calls, bool) or calls < 1:
+            raise errors.ArgumentError(f"calls must be an int of at least 1, got {calls!r}")
         if inputs is None:
             inputs = [memory.aligned_empty(type_.shape, type_.dtype) for type_ in self.inputs.types]
             for array in inputs:

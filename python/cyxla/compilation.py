@@ -231,6 +231,8 @@ def _statistics(
     statistics = CompileStatistics(**measured)
     if statistics.flops is None:
         statistics = statistics._replace(flops=program.flops)
+    # Plugins count the table of a tuple of results as well.
+    statistics = statistics._replace(output_bytes=sum(a.size_bytes for a in program.outputs))
     if statistics.argument_bytes is not None:
         added = sum(program.outputs[output].size_bytes for output in destinations)
         statistics = statistics._replace(argument_bytes=statistics.argument_bytes - added)

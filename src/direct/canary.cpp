@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "direct/canary.h"
 
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <new>
 #include <thread>
 
 namespace cyxla::direct {
@@ -28,14 +31,46 @@ constexpr bool kMayFork = true;
 
 constexpr int kWorkFailed = 1;
 
-[[noreturn]] void work_in_child(const std::function<bool()>& work) noexcept {
+// A byte that the child shares, for processes in which somebody else takes the child's status: by
+// ignoring SIGCHLD, or by waiting for any child.
+class Verdict {
+ public:
+  Verdict() noexcept {
+    void* memory = mmap(nullptr, sizeof(std::atomic<bool>), PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    succeeded_ = memory == MAP_FAILED ? nullptr : new (memory) std::atomic<bool>(false);
+  }
+  Verdict(const Verdict&) = delete;
+  Verdict& operator=(const Verdict&) = delete;
+  ~Verdict() {
+    if (succeeded_ != nullptr) {
+      munmap(succeeded_, sizeof(std::atomic<bool>));
+    }
+  }
+
+  void succeed() noexcept {
+    if (succeeded_ != nullptr) {
+      *succeeded_ = true;
+    }
+  }
+  bool succeeded() const noexcept { return succeeded_ != nullptr && *succeeded_; }
+
+ private:
+  std::atomic<bool>* succeeded_;
+};
+
+[[noreturn]] void work_in_child(const std::function<bool()>& work, Verdict& verdict) noexcept {
   // A crash ends the child, silently: handlers of the process would report it as the process's own.
   for (const int number : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGALRM}) {
     std::signal(number, SIG_DFL);
   }
   const rlimit no_core_file = {0, 0};
   setrlimit(RLIMIT_CORE, &no_core_file);
-  _exit(work() ? 0 : kWorkFailed);
+  const bool succeeded = work();
+  if (succeeded) {
+    verdict.succeed();
+  }
+  _exit(succeeded ? 0 : kWorkFailed);
 }
 
 std::string reason_of(int status) {
@@ -63,12 +98,13 @@ std::string run_in_child(const std::function<bool()>& work, std::chrono::millise
   if (!kMayFork) {
     return "no child process can be made under ThreadSanitizer";
   }
+  Verdict verdict;
   const pid_t child = fork();
   if (child < 0) {
     return std::string("no child process could be made: ") + std::strerror(errno);
   }
   if (child == 0) {
-    work_in_child(work);
+    work_in_child(work, verdict);
   }
   const auto deadline = std::chrono::steady_clock::now() + time_limit;
   // Most children need less than a millisecond.
@@ -78,6 +114,9 @@ std::string run_in_child(const std::function<bool()>& work, std::chrono::millise
     const pid_t ended = poll_child(child, status, WNOHANG);
     if (ended == child) {
       return reason_of(status);
+    }
+    if (ended < 0 && errno == ECHILD) {
+      return verdict.succeeded() ? "" : "the child process ended early, and its status was lost";
     }
     if (ended < 0) {
       return std::string("the child process's end cannot be seen: ") + std::strerror(errno);

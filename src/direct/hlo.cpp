@@ -206,6 +206,7 @@ void HloModule::read_computation(std::string_view bytes) {
         if (instruction.opcode == "parameter") {
           computation.parameters.push_back(instruction.id);
         }
+        has_conditional_ = has_conditional_ || instruction.opcode == "conditional";
         if (instruction.opcode == "while") {
           read_loop(instruction);
         }

@@ -43,6 +43,7 @@ class HloModule {
   // Whether a loop's length is only known as it runs. The step list does not tell: a kernel may
   // hold whole loops.
   bool has_unbounded_loop() const noexcept { return has_unbounded_loop_; }
+  bool has_conditional() const noexcept { return has_conditional_; }
 
   // One array for each input and output, row-major as the caller's are. Throws Refusal.
   std::vector<Shape> input_shapes() const;
@@ -62,6 +63,7 @@ class HloModule {
   std::uint64_t entry_computation_ = 0;
   std::string_view program_shape_;
   bool has_unbounded_loop_ = false;
+  bool has_conditional_ = false;
 };
 
 }  // namespace cyxla::direct

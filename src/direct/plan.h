@@ -92,6 +92,7 @@ struct Plan {
   // Whether a loop, in a step or inside a kernel, has no known length: inputs may keep it going for
   // ever.
   bool has_unbounded_loop = false;
+  bool has_conditional = false;  // so that the inputs decide what is computed
 };
 
 }  // namespace cyxla::direct

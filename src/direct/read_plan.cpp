@@ -182,7 +182,8 @@ Plan read_plan(std::string_view serialized, const Expected& expected) {
   const HloModule module(result.module);
   const BufferAssignment assignment(result.buffer_assignment);
   Buffers buffers = read_buffers(assignment, module, expected);
-  Plan plan{.has_unbounded_loop = module.has_unbounded_loop()};
+  Plan plan{.has_unbounded_loop = module.has_unbounded_loop(),
+            .has_conditional = module.has_conditional()};
   read_steps(result.steps, buffers, result.kernels, plan);
   plan.allocations = std::move(buffers.allocations);
   plan.inputs = std::move(buffers.inputs);

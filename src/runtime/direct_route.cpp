@@ -137,9 +137,9 @@ DirectProgram DirectRoute::load(const std::string& serialized, const Signature& 
   if (!difference.empty()) {
     throw direct::Refusal(difference);
   }
-  // What a loop of unknown length took says nothing about the next call.
-  const double seconds =
-      program->plan().has_unbounded_loop ? 0 : verification.seconds_per_call(context);
+  // With a loop of unknown length, or a branch, this time says nothing about the next call's.
+  const bool varies = program->plan().has_unbounded_loop || program->plan().has_conditional;
+  const double seconds = varies ? 0 : verification.seconds_per_call(context);
   return {std::move(program), seconds};
 }
 

@@ -2,6 +2,7 @@
 #include "runtime/pjrt_context.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 
 #include "base/scope_guard.h"
@@ -55,7 +56,7 @@ bool PjrtContext::execute(const cyxla_input* inputs, void* const* outputs, Input
     }
   }
   for (const std::size_t i : in_place_outputs_) {
-    if (!bind_output(i, outputs[i], failure.status)) {
+    if (!bind_output(i, outputs[i], inputs, failure.status)) {
       failure.what = "passing the destination of output %zu of";
       failure.index = i;
       return false;
@@ -138,12 +139,26 @@ pjrt::Status PjrtContext::stage_input(Input& input, const void* data) noexcept {
   return {};
 }
 
-bool PjrtContext::bind_output(std::size_t index, void* destination, pjrt::Status& status) noexcept {
+bool PjrtContext::overlaps_input(const Output& output, const void* destination,
+                                 const cyxla_input* inputs) const noexcept {
+  const auto begin = reinterpret_cast<std::uintptr_t>(destination);
+  for (std::size_t i = 0; i < inputs_.size(); ++i) {
+    const auto input = reinterpret_cast<std::uintptr_t>(inputs[i].data);
+    if (input < begin + output.size_bytes && begin < input + inputs_[i].size_bytes) {
+      return true;
+    }
+  }
+  return false;
+}
+
+bool PjrtContext::bind_output(std::size_t index, void* destination, const cyxla_input* inputs,
+                              pjrt::Status& status) noexcept {
   Output& output = outputs_[index];
   if (output.destination_argument == kNoArgument) {
     return true;
   }
-  if (destination == nullptr || !is_aligned(destination)) {
+  if (destination == nullptr || !is_aligned(destination) ||
+      overlaps_input(output, destination, inputs)) {
     if (output.scratch == nullptr) {
       output.scratch.reset(allocate_aligned(output.size_bytes));
       if (output.scratch == nullptr) {

@@ -52,8 +52,10 @@ class PjrtContext {
   // view once each was seen.
   pjrt::Status bind_input(std::size_t index, const void* data, InputPolicy policy) noexcept;
   // Has the next run write output `index` to `destination` where the program takes destinations;
-  // null drops the output. False with an ok status when memory ran out.
-  bool bind_output(std::size_t index, void* destination, pjrt::Status& status) noexcept;
+  // null drops the output. A program may read an input after it wrote an output, so one that
+  // overlaps an input is written elsewhere first. False with an ok status when memory ran out.
+  bool bind_output(std::size_t index, void* destination, const cyxla_input* inputs,
+                   pjrt::Status& status) noexcept;
   // Copies output `index` to `destination`.
   pjrt::Status read_output(std::size_t index, void* destination) noexcept;
   void finish() noexcept;
@@ -81,6 +83,8 @@ class PjrtContext {
     AlignedMemory scratch;  // where an output goes that is dropped or whose memory is not aligned
   };
 
+  bool overlaps_input(const Output& output, const void* destination,
+                      const cyxla_input* inputs) const noexcept;
   pjrt::Status view_input(std::size_t index, const void* data) noexcept;
   pjrt::Status stage_input(Input& input, const void* data) noexcept;
 

@@ -164,3 +164,17 @@ def test_argument_bytes_may_be_unknown() -> None:
     measured = dict.fromkeys(compilation.CompileStatistics._fields)
     statistics = compilation._statistics(measured, several(), (1, 2))
     assert statistics.argument_bytes is None
+
+
+def test_an_array_may_be_input_and_output() -> None:
+    function = lambda x: (x[::-1] * 2, x + 1)  # noqa: E731
+    executable, _ = compile_program(
+        lower(function, [S((8192,), "f8")], platform="cpu"), outputs_in_place=True
+    )
+    x = cyxla.aligned_empty(8192, "f8")
+    for _ in range(3):
+        x[...] = np.arange(8192)
+        second = cyxla.aligned_empty(8192, "f8")
+        executable.run([x], out=[x, second])
+        np.testing.assert_array_equal(x, np.arange(8192)[::-1] * 2)
+        np.testing.assert_array_equal(second, np.arange(8192) + 1)

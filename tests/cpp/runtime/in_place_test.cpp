@@ -89,6 +89,23 @@ TEST_F(InPlaceTest, WithoutZeroCopyAnOutputMayOverlapAnInput) {
   EXPECT_EQ(input_.values(), thrice_);
 }
 
+// A plugin may write one element of an output before it reads the next of an input.
+TEST_F(InPlaceTest, AnOutputOverAnInputIsNotWrittenInPlace) {
+  const ProgramReference program = compile_in_place();
+  const Array<float> both(std::vector<float>(20, 1));  // 16 elements are 64 bytes
+  const cyxla_input inputs[] = {{both.data(), PJRT_Buffer_Type_F32, 4}};
+  for (const int zero_copy : {0, 1, 1}) {
+    void* const outputs[] = {nullptr, both.data()};
+    fake.fail("PJRT_Buffer_UnsafePointer", 1, PJRT_Error_Code_INTERNAL, "stop");
+    EXPECT_EQ(execute(&program->spec(), inputs, outputs, zero_copy), -1);
+    EXPECT_EQ(both.values()[0], 1);  // nothing was written there when the outputs were read
+  }
+  void* const beside[] = {nullptr, static_cast<char*>(both.data()) + 64};
+  fake.fail("PJRT_Buffer_UnsafePointer", 1, PJRT_Error_Code_INTERNAL, "stop");
+  EXPECT_EQ(execute(&program->spec(), inputs, beside, 1), -1);
+  EXPECT_EQ(both.values()[16], 3);
+}
+
 TEST_F(InPlaceTest, PreparedCallsWriteInPlace) {
   const ProgramReference program = compile_in_place();
   const Array<float> tripled(std::vector<float>(4, -1));
