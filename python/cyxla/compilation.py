@@ -114,7 +114,7 @@ def compile_program(
             `route_reason` tell what became of it.
         exact: True keeps the program that the plugin makes by default. Otherwise a program of small
             matrices that cannot be called directly is compiled a second time, with its matrix
-            products as kernels; the faster one is kept, and may round in another way.
+            products as kernels, and kept so if it then can; it may round in another way.
 
     Raises:
         ArgumentError: `program` is no Program, an option is no bool, int, float or str, or
