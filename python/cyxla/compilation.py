@@ -47,7 +47,7 @@ class CompileStatistics(NamedTuple):
     program_bytes: int
     code_bytes: int | None
     argument_bytes: int | None
-    output_bytes: int | None
+    output_bytes: int
     temporary_bytes: int | None
     flops: float | None
     instructions: int | None
@@ -228,15 +228,13 @@ def _compile_code(
 def _statistics(
     measured: Mapping[str, Any], program: Program, destinations: Sequence[int]
 ) -> CompileStatistics:
-    statistics = CompileStatistics(**measured)
-    if statistics.flops is None:
-        statistics = statistics._replace(flops=program.flops)
-    # Plugins count the table of a tuple of results as well.
-    statistics = statistics._replace(output_bytes=sum(a.size_bytes for a in program.outputs))
-    if statistics.argument_bytes is not None:
+    # Plugins count the table of a tuple of results as output, and the destinations as arguments.
+    own = {"output_bytes": sum(output.size_bytes for output in program.outputs)}
+    if measured["argument_bytes"] is not None:
         added = sum(program.outputs[output].size_bytes for output in destinations)
-        statistics = statistics._replace(argument_bytes=statistics.argument_bytes - added)
-    return statistics
+        own["argument_bytes"] = measured["argument_bytes"] - added
+    flops = program.flops if measured["flops"] is None else measured["flops"]
+    return CompileStatistics(**{**measured, **own, "flops": flops})
 
 
 def _with_destinations(program: Program) -> tuple[Program, tuple[int, ...]]:

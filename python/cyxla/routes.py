@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from cyxla.errors import ArgumentError, UnsupportedError
 
-__all__ = ["DIRECT_ENVIRONMENT_VARIABLE", "RouteRequest", "may_fork", "requested_route"]
+__all__ = ["DIRECT_ENVIRONMENT_VARIABLE", "RouteRequest", "requested_route"]
 
 DIRECT_ENVIRONMENT_VARIABLE = "CYXLA_DIRECT"
 """Names the environment variable that turns the direct route off ("0") or forbids it to fork."""
@@ -58,12 +58,7 @@ def requested_route(route: object, outputs_in_place: bool) -> RouteRequest:
                 " caller's memory anyway; leave it out"
             )
         return RouteRequest("pjrt", "outputs_in_place=True has the plugin write them in place")
-    return RouteRequest(route, may_fork=may_fork())
-
-
-def may_fork() -> bool:
-    """Whether programs may be tried in a child process. Raises ArgumentError."""
-    return _setting() != _NO_FORK
+    return RouteRequest(route, may_fork=_setting() != _NO_FORK)
 
 
 def _setting() -> str:

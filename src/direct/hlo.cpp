@@ -67,18 +67,12 @@ Instruction read_instruction(std::string_view bytes) {
       case 102:  // order of a comparison
         message.ignore_bytes();
         break;
-      case 14: {
-        std::vector<std::uint64_t> dimensions;
-        message.repeated_numbers(dimensions);
-        break;
-      }
+      case 14:
       case 20:
       case 32:
-      case 34: {
-        std::vector<std::uint64_t> sizes;
-        message.repeated_numbers(sizes);
+      case 34:
+        message.ignore_repeated_numbers();
         break;
-      }
       case 18:
       case 19:
       case 23:

@@ -36,6 +36,10 @@ class Message {
   // Leaves out a field that changes nothing here.
   void ignore_number() const { expect(wire::Type::kVarint); }
   void ignore_bytes() const { expect(wire::Type::kBytes); }
+  void ignore_repeated_numbers() const {
+    std::vector<std::uint64_t> values;
+    repeated_numbers(values);  // malformed ones are refused all the same
+  }
 
   // Refuses the present field: unknown to the caller, or with a value that it does not take.
   [[noreturn]] void refuse_unknown() const;

@@ -244,11 +244,9 @@ class StepReader {
           check_work_groups(message.bytes());
           has_work_groups = true;
           break;
-        case 3: {  // invariant_arguments: a promise to the compiler
-          std::vector<std::uint64_t> invariant;
-          message.repeated_numbers(invariant);
+        case 3:  // invariant_arguments: a promise to the compiler
+          message.ignore_repeated_numbers();
           break;
-        }
         case 4:
           check_alignment(message.bytes());
           break;

@@ -9,7 +9,12 @@ from child_process import run_code
 CPU_LIBRARIES = ("pjrt_c_api_cpu_plugin.so", "libpjrt_cpu.so", "xla_cpu_pjrt.so")
 
 
+def variables(library: str) -> dict[str, str]:
+    """The environment variables that choose this plugin."""
+    (path,) = (found.path for found in cyxla.available_plugins() if found.path.name == library)
+    return {cyxla.PLUGIN_ENVIRONMENT_VARIABLE: str(path)}
+
+
 def run_with_plugin(library: str, code: str) -> str:
     """Run the code in a process with this plugin, and return what it printed."""
-    (path,) = (found.path for found in cyxla.available_plugins() if found.path.name == library)
-    return run_code(code, env={"CYXLA_PJRT_PLUGIN": str(path)})
+    return run_code(code, env=variables(library))

@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 import cyxla
-from child_process import run_process
 from cyxla.dtypes import ElementType
 from support.arrays import addresses, empty_outputs, place
 from support.cycles import PROGRAMS, Cycle, compiled, cycle_of, inputs_of
@@ -21,11 +20,9 @@ from support.native import (
     PLUGINS,
     build_modules,
     import_module,
-    plugin_variables,
+    run_tests_on_plugin,
     run_with_modules,
 )
-
-_ROOT = Path(__file__).parents[2]
 
 # What join() returns first: no failures, no wrong results, no message.
 _RIGHT = (0, 0, "")
@@ -300,20 +297,4 @@ print("counted")
 @pytest.mark.parametrize("plugin", PLUGINS[1:])
 def test_this_file_on_other_plugins(plugin: str) -> None:
     # A process has one plugin, so the tests above run once more in another.
-    ended = run_process(
-        "-m",
-        "pytest",
-        "-c",
-        f"{_ROOT}/pyproject.toml",
-        f"--rootdir={_ROOT}",
-        "-q",
-        "-p",
-        "no:cacheprovider",
-        __file__,
-        "-k",
-        "not other_plugins and not ten_million",
-        env=plugin_variables(plugin),
-        seconds=400,
-    )
-    assert ended.returncode == 0, ended.stdout
-    assert " passed" in ended.stdout
+    run_tests_on_plugin(plugin, __file__, "not other_plugins and not ten_million", seconds=400)

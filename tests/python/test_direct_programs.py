@@ -16,9 +16,8 @@ from typing import Any
 
 import pytest
 
-import cyxla
 from child_process import run_process
-from cpu_plugins import CPU_LIBRARIES
+from cpu_plugins import CPU_LIBRARIES, variables
 from direct_table import PROGRAMS
 from serialized_steps import DIRECT_KINDS
 
@@ -44,12 +43,9 @@ LIMITS = ("several work groups", "an array is larger than", "a kernel calls __tr
 @functools.cache
 def reports(library: str) -> dict[str, dict[str, Any]]:
     """What became of each program with the plugin."""
-    (plugin,) = (found for found in cyxla.available_plugins() if found.path.name == library)
     script = Path(__file__).with_name("direct_comparison.py")
     try:
-        ended = run_process(
-            str(script), env={"CYXLA_PJRT_PLUGIN": str(plugin.path)}, seconds=SECONDS
-        )
+        ended = run_process(str(script), env=variables(library), seconds=SECONDS)
         how, printed, error = f"exit code {ended.returncode}", ended.stdout, ended.stderr
         is_complete = ended.returncode == 0
     except subprocess.TimeoutExpired as expired:

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-import cyxla
 from child_process import run_code
-from cpu_plugins import CPU_LIBRARIES
+from cpu_plugins import CPU_LIBRARIES, variables
 
 _PRELUDE = """
 import gc, os, sys, threading, time
@@ -66,12 +65,8 @@ class InFlight:
 
 
 def run(code: str, library: str = CPU_LIBRARIES[0], seconds: float = 100) -> str:
-    (plugin,) = (found for found in cyxla.available_plugins() if found.path.name == library)
     path = [str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]
-    environment = {
-        "CYXLA_PJRT_PLUGIN": str(plugin.path),
-        "PYTHONPATH": os.pathsep.join(filter(None, path)),
-    }
+    environment = {**variables(library), "PYTHONPATH": os.pathsep.join(filter(None, path))}
     return run_code(_PRELUDE + code, env=environment, seconds=seconds)
 
 

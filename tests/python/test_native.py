@@ -6,7 +6,6 @@ from __future__ import annotations
 import ctypes
 import random
 from collections.abc import Sequence
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -17,13 +16,11 @@ import pytest
 from jax.extend.mlir.dialects import stablehlo
 
 import cyxla
-from child_process import run_process
 from cyxla import _runtime, dtypes
 from cyxla.dtypes import ElementType
 from support.arrays import Array, addresses, build, described, empty_outputs, place
-from support.native import PLUGINS, build_modules, import_module, plugin_variables
+from support.native import PLUGINS, build_modules, import_module, run_tests_on_plugin
 
-_ROOT = Path(__file__).parents[2]
 OFFSETS = (0, 1, 4, 16, 32, 63)
 
 
@@ -351,20 +348,4 @@ def test_last_error_is_cut_to_the_buffer(c_table: ModuleType, line: cyxla.Execut
 @pytest.mark.parametrize("plugin", PLUGINS[1:])
 def test_this_file_on_other_plugins(plugin: str) -> None:
     # A process has one plugin, so the tests above run once more in another.
-    ended = run_process(
-        "-m",
-        "pytest",
-        "-c",
-        f"{_ROOT}/pyproject.toml",
-        f"--rootdir={_ROOT}",
-        "-q",
-        "-p",
-        "no:cacheprovider",
-        __file__,
-        "-k",
-        "not other_plugins",
-        env=plugin_variables(plugin),
-        seconds=250,
-    )
-    assert ended.returncode == 0, ended.stdout
-    assert " passed" in ended.stdout
+    run_tests_on_plugin(plugin, __file__, "not other_plugins", seconds=250)

@@ -15,7 +15,7 @@ from types import ModuleType
 import pytest
 
 import cyxla
-from child_process import run_code
+from child_process import run_code, run_process
 
 # The plugins that tests run on; the first is the default one.
 PLUGINS = ("lammps-jax-pjrt-cpu", "fastatomstruct-xla-cpu", "xla-cpu-pjrt")
@@ -61,6 +61,19 @@ def run_with_modules(
     paths = [str(folder), str(_TESTS), os.environ.get("PYTHONPATH", "")]
     search = {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
     return run_code(code, env={**(env or {}), **search}, seconds=seconds)
+
+
+def run_tests_on_plugin(plugin: str, file: str, selection: str, seconds: float) -> None:
+    """Run the tests of a file that match in a process of their own, on one of PLUGINS."""
+    root = _TESTS.parents[1]
+    configuration = ("-c", f"{root}/pyproject.toml", f"--rootdir={root}", "-p", "no:cacheprovider")
+    ended = run_process(
+        *("-m", "pytest", *configuration, "-q", file, "-k", selection),
+        env=plugin_variables(plugin),
+        seconds=seconds,
+    )
+    assert ended.returncode == 0, ended.stdout
+    assert " passed" in ended.stdout
 
 
 def plugin_variables(name: str) -> dict[str, str]:
