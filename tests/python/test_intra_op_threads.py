@@ -59,8 +59,9 @@ def test_results_agree(library: str) -> None:
 
 @pytest.mark.parametrize("library", CPU_LIBRARIES)
 def test_one_thread_computes(library: str) -> None:
-    # Processor time is told apart by thread, so that a busy machine makes no difference. The pool
-    # has two threads, on a machine with one processor too.
+    # Processor time is told apart by thread. The pool has two threads, on a machine with one
+    # processor too. A busy machine can leave the second one without work for a while, so the
+    # default gets several tries at showing it; with one thread every try counts.
     output = run_with_plugin(
         library,
         """
@@ -69,18 +70,23 @@ def test_one_thread_computes(library: str) -> None:
             tasks = os.listdir("/proc/self/task")
             paths = {task: f"/proc/self/task/{task}/schedstat" for task in tasks}
             return {task: int(open(path).read().split()[0]) for task, path in paths.items()}
-        cyxla.initialize(threads=2)
-        x = np.linspace(-3, 3, 1_000_000, dtype="f4")
-        program = cyxla.lower(jnp.tanh, [jax.ShapeDtypeStruct(x.shape, "f4")])
-        for threads in (None, 1):
-            executable, _ = cyxla.compile_program(program, intra_op_threads=threads)
-            executable.run([x])
+        def share_of_second():
             before = spent()
             for _ in range(40):
                 executable.run([x])
             # Copies, and waiting for the result, are a little work for the calling thread too.
             times = sorted(time - before.get(task, 0) for task, time in spent().items())
-            print(times[-2] / times[-1])
+            return times[-2] / times[-1]
+        cyxla.initialize(threads=2)
+        x = np.linspace(-3, 3, 1_000_000, dtype="f4")
+        program = cyxla.lower(jnp.tanh, [jax.ShapeDtypeStruct(x.shape, "f4")])
+        executable, _ = cyxla.compile_program(program)
+        for _ in range(20):
+            by_default = share_of_second()
+            if by_default > 0.25:
+                break
+        executable, _ = cyxla.compile_program(program, intra_op_threads=1)
+        print(by_default, max(share_of_second() for _ in range(3)))
         """,
     )
     second_by_default, second_of_one = map(float, output.split())
