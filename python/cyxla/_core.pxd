@@ -140,7 +140,7 @@ cdef extern from "runtime/runtime.h" namespace "cyxla::runtime" nogil:
         const vector[string]& dropped_options()
         Program* compile(const string& code, const string& format, const OptionOverrides& overrides,
                          Signature signature, CoreStatistics& statistics,
-                         const RouteRequest& request) except +translate_exception
+                         const RouteRequest& request, const string& debug_options) except +translate_exception
         string direct_refusal(cpp_bool may_fork) except +translate_exception
         string serialize(const Program& program) except +translate_exception
         void register_ffi_handler(const string& target, const string& platform, void* handler) except +translate_exception

@@ -204,12 +204,13 @@ cdef vector[CoreArrayType] core_types(types) except *:
 def compile_code(
     bytes code, str code_format, overrides, str name, inputs, outputs, bint needs_python, input_names=None,
     in_place_outputs=(), str route="pjrt", str route_reason="", bint may_fork=True,
+    bytes debug_options=b"",
 ):
     """Compile a program with the loaded plugin.
 
     `in_place_outputs` are the outputs for which the code takes a donated destination after its inputs, in that order.
     `route` is 'auto', 'pjrt' (then for `route_reason`) or 'direct'; `may_fork` allows to try a program in a child
-    process.
+    process. `debug_options` are those of XLA, serialized, which must be of the plugin's own version; empty for its own.
     Returns the Executable and a dict of statistics, None where the plugin does not tell.
     """
     cdef Runtime* runtime = need_runtime()
@@ -219,6 +220,7 @@ def compile_code(
     cdef CoreStatistics statistics
     cdef RouteRequest request
     cdef string core_code = code
+    cdef string core_debug_options = debug_options
     cdef string core_format = code_format.encode()
     inputs, outputs = tuple(inputs), tuple(outputs)
     signature.name = name.encode()
@@ -232,7 +234,8 @@ def compile_code(
     request.reason = route_reason.encode()
     request.may_fork = may_fork
     with nogil:
-        program = runtime.compile(core_code, core_format, core_overrides, signature, statistics, request)
+        program = runtime.compile(core_code, core_format, core_overrides, signature, statistics, request,
+                                  core_debug_options)
     executable = make_executable(
         &program.spec(), name, inputs, outputs, input_names, len(in_place_outputs) > 0,
         program.route_reason().decode("utf-8", "replace"), program.seconds_per_call(),

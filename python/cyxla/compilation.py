@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from cyxla import ffi, runtime
 from cyxla.compile_settings import CompileOption, Settings, check_settings
+from cyxla.debug_options import jaxlib_debug_options
 from cyxla.errors import CompileError, UnsupportedError
 from cyxla.program import Program
 from cyxla.small_matrices import faster_of_both
@@ -96,6 +97,10 @@ def compile_program(
     The GIL is released while the plugin compiles. Safe from several threads at once;
     `compile_programs` does it for a list.
 
+    A plugin that was built from the XLA of the installed jaxlib, so that both have one version, is
+    given jaxlib's own XLA options: results then have the bits of `jax.jit`, for programs that are
+    not compiled a second time (see `exact`). Other plugins use their own.
+
     Args:
         program: what `cyxla.lower` made.
         options: XLA options for this program alone, such as
@@ -136,7 +141,8 @@ def compile_program(
 
 
 def usable_settings(settings: Settings, info: runtime.RuntimeInfo, *, stacklevel: int) -> Settings:
-    """The settings without what the plugin cannot do, with a RuntimeWarning about it."""
+    """The settings for the plugin: without what it cannot do, with a RuntimeWarning about it."""
+    settings = settings._replace(debug_options=jaxlib_debug_options(info.plugin.path))
     if not settings.outputs_in_place or info.inplace_outputs:
         return settings
     warnings.warn(
@@ -215,6 +221,7 @@ def _compile_code(
             [array.name for array in program.inputs],
             destinations,
             *settings.route,
+            settings.debug_options,
         )
     except CompileError as error:
         unknown = {name for name in settings.optional if f"option: '{name}'" in str(error)}

@@ -19,13 +19,17 @@ CompileOption: TypeAlias = bool | int | float | str
 
 
 class Settings(NamedTuple):
-    """How to compile, checked. A plugin that does not know an `optional` override gets none."""
+    """How to compile, checked. A plugin that does not know an `optional` override gets none.
+
+    `debug_options` are XLA's, serialized, under the overrides; empty for the plugin's own.
+    """
 
     overrides: Mapping[str, CompileOption]
     optional: frozenset[str]
     outputs_in_place: bool
     route: routes.RouteRequest
     exact: bool
+    debug_options: bytes = b""
 
     def for_small_matrices(self) -> Settings | None:
         """The settings that make kernels of small matrix products; None where these exist."""

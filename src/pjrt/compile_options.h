@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <variant>
 
 namespace cyxla::pjrt {
@@ -12,9 +13,11 @@ namespace cyxla::pjrt {
 using OptionOverride = std::variant<bool, std::int64_t, double, std::string>;
 using OptionOverrides = std::map<std::string, OptionOverride>;
 
-// XLA's CompileOptionsProto for one replica and one partition with these overrides. It carries no
-// debug_options: those of another XLA version than the plugin's make programs slower or fail to
-// compile.
-std::string serialize_compile_options(const OptionOverrides& overrides);
+// XLA's CompileOptionsProto for one replica and one partition with these overrides.
+// `debug_options` is a complete DebugOptions message of the plugin's own XLA version, over which
+// the overrides go, or empty: then the plugin uses its own. Those of another version make programs
+// slower or fail to compile.
+std::string serialize_compile_options(const OptionOverrides& overrides,
+                                      std::string_view debug_options = {});
 
 }  // namespace cyxla::pjrt

@@ -117,7 +117,8 @@ void Runtime::check_open(const char* what) const {
 
 Program* Runtime::compile(std::string_view code, std::string_view format,
                           const pjrt::OptionOverrides& overrides, Signature signature,
-                          CompileStatistics& statistics, const RouteRequest& request) {
+                          CompileStatistics& statistics, const RouteRequest& request,
+                          std::string_view debug_options) {
   check_not_forked("compile");
   const std::shared_lock lock(lifetime_);
   check_open("compile");
@@ -125,7 +126,7 @@ Program* Runtime::compile(std::string_view code, std::string_view format,
   signature.marks_donation = marks_donation(code);
   const auto start = std::chrono::steady_clock::now();
   pjrt::LoadedExecutable executable =
-      client_->compile(code, format, pjrt::serialize_compile_options(overrides));
+      client_->compile(code, format, pjrt::serialize_compile_options(overrides, debug_options));
   statistics.seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   const std::string serialized =

@@ -67,7 +67,8 @@ class Runtime {
   // Compiles and gives the one reference to the result. Throws Error (kCompile, kShutdown, kFork).
   Program* compile(std::string_view code, std::string_view format,
                    const pjrt::OptionOverrides& overrides, Signature signature,
-                   CompileStatistics& statistics, const RouteRequest& request = {});
+                   CompileStatistics& statistics, const RouteRequest& request = {},
+                   std::string_view debug_options = {});
   // Why the plugin's programs are not executed directly; empty when they may be.
   std::string direct_refusal(bool may_fork);
   // What the plugin serializes of a compiled program; empty when it cannot. Throws Error

@@ -23,6 +23,15 @@ TEST(CompileOptions, WithoutOverridesAreOneReplicaAndOnePartition) {
   EXPECT_EQ(serialize_compile_options({}), kBuildOptions);
 }
 
+TEST(CompileOptions, DebugOptionsAreFieldThreeOfTheBuildOptions) {
+  EXPECT_EQ(serialize_compile_options({}, "\x08\x07"),
+            "\x1a\x13"
+            "\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"
+            "\x1a\x02\x08\x07"
+            "\x20\x01"
+            "\x28\x01"s);
+}
+
 // Field 7 (env_option_overrides) is a map: each entry holds the name (1) and an OptionOverrideProto
 // (2), whose fields are string (1), bool (2), int (3) and double (4).
 TEST(CompileOptions, ABoolOverride) {

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""With a plugin of jaxlib's own version results have the bits of `jax.jit`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import metadata
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import jaxlib
+import numpy as np
+import pytest
+from jax import lax
+from jaxlib import xla_client
+
+import cyxla
+from cpu_plugins import CPU_LIBRARIES, run_with_plugin, variables
+from cyxla import debug_options
+
+PROGRAMS: dict[str, tuple[Callable[..., Any], tuple[int, ...]]] = {
+    "softmax of a product": (lambda x: jax.nn.softmax(x @ x.T), (256, 64)),
+    "product": (lambda x: x @ x, (512, 512)),
+    "elementwise": (lambda x: (jnp.tanh(x), jnp.exp(x), jnp.log(x * x), jnp.sin(x)), (4096,)),
+    "large sum": (jnp.sum, (262_144,)),
+    "loop": (lambda x: lax.fori_loop(0, 2000, lambda i, a: jnp.sin(a) + 0.1, x), (64,)),
+    "sort": (jnp.sort, (5000,)),
+}
+_FIRST = CPU_LIBRARIES[0]
+# What the default CPU plugin is built from, as its distribution's version says.
+IS_OWN_VERSION = metadata.version("lammps-jax-pjrt-cpu") == jaxlib.__version__
+
+
+def path_of(library: str) -> Any:
+    return cyxla.plugins.Path(variables(library)[cyxla.PLUGIN_ENVIRONMENT_VARIABLE])
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_bits_are_those_of_jit(name: str) -> None:
+    function, shape = PROGRAMS[name]
+    x = np.random.default_rng(1).normal(size=shape).astype("f4")
+    program = cyxla.lower(function, [x])
+    executable, _ = cyxla.compile_program(program, exact=True)
+    wanted = [np.asarray(leaf) for leaf in jax.tree.leaves(jax.jit(function)(x))]
+    for got, right in zip(executable.run([x]), wanted, strict=True):
+        if IS_OWN_VERSION:
+            assert got.tobytes() == right.tobytes()
+        else:  # rounding differs between versions of XLA
+            scale = float(np.abs(right).max())
+            np.testing.assert_allclose(got, right, rtol=1e-5, atol=1e-5 * scale)
+
+
+def test_only_a_plugin_of_the_same_version_is_given_options() -> None:
+    given = [bool(debug_options.jaxlib_debug_options(path_of(name))) for name in CPU_LIBRARIES]
+    assert given == [IS_OWN_VERSION, False, False]
+
+
+def test_the_options_are_part_of_jaxlibs() -> None:
+    options = bytes(xla_client.CompileOptions().SerializeAsString())
+    message = debug_options.embedded_debug_options(options)
+    assert len(message) > 500
+    assert message in options
+
+
+def test_truncated_options_are_an_error() -> None:
+    options = bytes(xla_client.CompileOptions().SerializeAsString())
+    with pytest.raises(ValueError, match="compile options"):
+        debug_options.embedded_debug_options(options[:-1])
+    with pytest.raises(ValueError, match="wire type 3"):
+        debug_options.embedded_debug_options(b"\x0b")
+
+
+def test_no_options_for_an_unknown_library(tmp_path: Any) -> None:
+    assert debug_options.jaxlib_debug_options(tmp_path / "plugin.so") == b""
+
+
+def test_overrides_go_over_them() -> None:
+    printed = run_with_plugin(
+        _FIRST,
+        """
+        import cyxla, jax, jax.numpy as jnp
+        program = cyxla.lower(lambda x: jnp.tanh(x @ x), [jax.ShapeDtypeStruct((300, 300), "f4")])
+        count = lambda **options: cyxla.compile_program(program, **options)[1].instructions
+        without = {"xla_disable_hlo_passes": "fusion,cpu-instruction-fusion,algsimp,dot_decomposer",
+                   "xla_cpu_experimental_ynn_fusion_type": ""}
+        print(count(), count(options=without))
+        """,
+    )
+    usual, overridden = map(int, printed.split())
+    assert usual != overridden
