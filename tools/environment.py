@@ -50,18 +50,28 @@ def _has_pip(python: Path) -> bool:
     return subprocess.run(command, capture_output=True, timeout=60, check=False).returncode == 0
 
 
-def make_environment(version: str, interpreter: Path, task: str) -> Path:
-    """Make or complete the environment of a version for one of TASKS; return its interpreter.
+def make_bare_environment(name: str, interpreter: Path) -> Path:
+    """Make the environment build/venv-<name>, with pip alone in it, unless it is there already.
 
-    Raises StepError when the environment cannot be made or a requirement cannot be installed.
+    Returns its interpreter. Raises StepError when it cannot be made.
     """
-    folder = environment_folder(version)
+    folder = environment_folder(name)
     python = folder / "bin" / "python"
     if not _has_pip(python):
         with step(f"making {folder.relative_to(ROOT)} with {interpreter}"):
             shutil.rmtree(folder, ignore_errors=True)
             run([interpreter, "-m", "venv", folder], timeout=300)
             run([python, "-m", "pip", "install", "--upgrade", "pip>=25"], env=pip_variables())
+    return python
+
+
+def make_environment(version: str, interpreter: Path, task: str) -> Path:
+    """Make or complete the environment of a version for one of TASKS; return its interpreter.
+
+    Raises StepError when the environment cannot be made or a requirement cannot be installed.
+    """
+    folder = environment_folder(version)
+    python = make_bare_environment(version, interpreter)
     wanted = requirements(TASKS[task])
     stamp = folder / "cyxla-stamps" / task
     if not is_done(stamp, digest(wanted)):

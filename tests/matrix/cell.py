@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lowers the programs of the table, or compares what a plugin computes of them with `jax.jit`.
 
-    python cell.py lower FOLDER    # writes each program, its inputs and jax.jit's results
-    python cell.py run FOLDER      # runs them with the plugin of this process
+    python cell.py lower FOLDER        # writes each program, its inputs and jax.jit's results
+    python cell.py run FOLDER          # runs them with the plugin of this process
+    python cell.py run-foreign FOLDER  # the same with programs that another JAX lowered
 
-Both print a JSON object before and after each program, so that a process that ends early tells
-where. The folder may be from another JAX: then the programs that call Python are left out, as they
-hold functions of the process that lowered them.
+All print a JSON object before and after each program, so that a process that ends early tells
+where. `--brief` leaves out what not every run can afford. The programs that call Python are lowered
+where they are run, as they hold functions of their process.
 """
 
 from __future__ import annotations
@@ -14,9 +15,12 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import os
 import pickle
 import sys
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +31,7 @@ sys.path[:0] = [str(_TESTS / "matrix"), str(_TESTS / "python")]
 
 import jax  # noqa: E402
 from callback_programs import CALLBACKS, SEEN  # noqa: E402
-from programs import PROGRAMS, TOLERANCES, MatrixProgram  # noqa: E402
+from programs import BRIEF, PROGRAMS, TOLERANCES, MatrixProgram  # noqa: E402
 
 import cyxla  # noqa: E402
 
@@ -69,17 +73,24 @@ def watched(call: Callable[[], list[Any]]) -> tuple[list[Any], list[Any]]:
     return results, [*SEEN, *printed.getvalue().splitlines()]
 
 
-def difference(got: Sequence[Any], wanted: Sequence[Any], tolerance: float | None) -> str:
-    """What is wrong with the results; empty when nothing is."""
+class Difference(Exception):
+    """What is wrong with results."""
+
+
+def compare(got: Sequence[Any], wanted: Sequence[Any], tolerance: float | None) -> None:
+    """Raise Difference unless the results agree within the tolerance, else that of their type."""
     if len(got) != len(wanted):
-        return f"{len(got)} outputs instead of {len(wanted)}"
+        raise Difference(f"{len(got)} outputs instead of {len(wanted)}")
     for index, (array, right) in enumerate(zip(got, wanted, strict=True)):
         if (array.dtype, array.shape) != (right.dtype, right.shape):
-            return f"output {index} is {array.dtype}{array.shape}, not {right.dtype}{right.shape}"
+            raise Difference(
+                f"output {index} is {array.dtype}{array.shape}, not {right.dtype}{right.shape}"
+            )
         allowed = TOLERANCES.get(right.dtype.name, 0.0) if tolerance is None else tolerance
         if not allowed or right.dtype.kind in "biu":
             if not np.array_equal(array, right):
-                return f"output {index} differs in {int((array != right).sum())} of {right.size}"
+                count = int((array != right).sum())
+                raise Difference(f"output {index} differs in {count} of {right.size}")
             continue
         wide = np.complex128 if right.dtype.kind == "c" else np.float64
         array, right = array.astype(wide), right.astype(wide)
@@ -87,47 +98,55 @@ def difference(got: Sequence[Any], wanted: Sequence[Any], tolerance: float | Non
         scale = float(finite.max(initial=0))
         if not np.allclose(array, right, rtol=allowed, atol=allowed * scale, equal_nan=True):
             worst = float(np.nanmax(np.abs(array - right))) / (scale or 1)
-            return f"output {index} differs by {worst:.1e} of its largest value"
-    return ""
+            raise Difference(f"output {index} differs by {worst:.1e} of its largest value")
 
 
-def lower_all(folder: Path) -> None:
+def lower_all(folder: Path, programs: Mapping[str, MatrixProgram]) -> None:
     """Write the programs that need no Python, and what `jax.jit` gives for each."""
-    for index, (name, program) in enumerate(PROGRAMS.items()):
-        if name in CALLBACKS:
-            continue
+    names = [name for name in programs if name not in CALLBACKS]
+
+    def lower_one(index: int) -> None:
+        name = names[index]
+        program = programs[name]
         announce(name)
-        try:
+        with reporting(name):
             arguments = arguments_of(name, program)
-            saved = lowered(program, arguments)
             inputs = jax.tree.leaves(arguments)
-            entry = (name, saved, inputs, reference(program, arguments), program.tolerance)
+            wanted = reference(program, arguments)
+            entry = (name, lowered(program, arguments), inputs, wanted, program.tolerance)
             (folder / f"{index}.pickle").write_bytes(pickle.dumps(entry))
-            report(name, "")
-        except Exception as error:
-            report(name, f"{type(error).__name__}: {error}")
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        list(pool.map(lower_one, range(len(names))))
 
 
-def run_all(folder: Path, is_own: bool) -> None:
-    """Run what the folder holds, then the programs that call Python."""
+@contextlib.contextmanager
+def reporting(name: str) -> Iterator[None]:
+    """Print what became of a program: the exception, if the block raises one."""
+    fault = ""
+    try:
+        yield
+    except Exception as error:  # the next program may work
+        fault = f"{type(error).__name__}: {error}"
+    print(json.dumps({"name": name, "fault": fault[:_MESSAGE_CHARACTERS]}), flush=True)
+
+
+def run_all(folder: Path, callbacks: Iterable[str]) -> None:
+    """Run what the folder holds, then these programs that call Python."""
     for path in sorted(folder.glob("*.pickle"), key=lambda path: int(path.stem)):
         name, program, inputs, wanted, tolerance = pickle.loads(path.read_bytes())
         announce(name)
-        try:
+        with reporting(name):
             executable, _ = cyxla.compile_program(program)
-            report(name, difference(executable.run(inputs), wanted, tolerance))
-        except Exception as error:
-            report(name, f"{type(error).__name__}: {error}")
-    for name in CALLBACKS if is_own else ():
+            compare(executable.run(inputs), wanted, tolerance)
+    for name in callbacks:
         announce(name)
-        try:
-            report(name, callback_difference(name, PROGRAMS[name]))
-        except Exception as error:
-            report(name, f"{type(error).__name__}: {error}")
+        with reporting(name):
+            compare_callbacks(name, PROGRAMS[name])
 
 
-def callback_difference(name: str, program: MatrixProgram) -> str:
-    """What a program that calls Python does otherwise than under `jax.jit`."""
+def compare_callbacks(name: str, program: MatrixProgram) -> None:
+    """Raise Difference where a program that calls Python does otherwise than under `jax.jit`."""
     arguments = arguments_of(name, program)
     executable, _ = cyxla.compile_program(lowered(program, arguments))
     inputs = jax.tree.leaves(arguments)
@@ -135,28 +154,24 @@ def callback_difference(name: str, program: MatrixProgram) -> str:
     for _ in range(2):
         got, effects = watched(lambda: list(executable.run(inputs)))
         if effects != wanted_effects:
-            return f"its callbacks saw {effects}, not {wanted_effects}"
-        if fault := difference(got, wanted, program.tolerance):
-            return fault
-    return ""
+            raise Difference(f"its callbacks saw {effects}, not {wanted_effects}")
+        compare(got, wanted, program.tolerance)
 
 
 def announce(name: str) -> None:
     print(json.dumps({"starts": name}), flush=True)
 
 
-def report(name: str, fault: str) -> None:
-    print(json.dumps({"name": name, "fault": fault[:_MESSAGE_CHARACTERS]}), flush=True)
-
-
 def main() -> None:
     """Do what the command line says."""
     np.seterr(all="ignore")
+    warnings.simplefilter("ignore", cyxla.LargeConstantsWarning)
     task, folder = sys.argv[1], Path(sys.argv[2])
+    programs = BRIEF if "--brief" in sys.argv else PROGRAMS
     if task == "lower":
-        lower_all(folder)
+        lower_all(folder, programs)
     else:
-        run_all(folder, is_own="--foreign" not in sys.argv)
+        run_all(folder, CALLBACKS if task == "run" else ())
 
 
 if __name__ == "__main__":
