@@ -96,6 +96,13 @@ cdef extern from "runtime/runtime.h" namespace "cyxla::runtime" nogil:
         int minor
     cdef cppclass PluginApi "cyxla::pjrt::Api":
         ApiVersion version()
+    cdef cppclass FfiVersion "cyxla::pjrt::FfiVersion":
+        int major
+        int minor
+    cdef cppclass FfiRegistration "cyxla::pjrt::FfiRegistration":
+        FfiVersion handler_version
+        FfiVersion plugin_version
+        cpp_bool adapted
     cdef cppclass Plugin "cyxla::pjrt::Plugin":
         const PluginApi& api()
         const NamedValues& attributes()
@@ -143,4 +150,5 @@ cdef extern from "runtime/runtime.h" namespace "cyxla::runtime" nogil:
                          const RouteRequest& request, const string& debug_options) except +translate_exception
         string direct_refusal(cpp_bool may_fork) except +translate_exception
         string serialize(const Program& program) except +translate_exception
-        void register_ffi_handler(const string& target, const string& platform, void* handler) except +translate_exception
+        FfiRegistration register_ffi_handler(const string& target, const string& platform,
+                                             void* handler) except +translate_exception

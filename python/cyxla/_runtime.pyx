@@ -253,12 +253,21 @@ def compile_code(
 
 
 def register_ffi_handler(str name, str platform, uintptr_t address):
-    """Make the XLA FFI handler at `address` known to the loaded plugin as a custom-call target."""
+    """Make the XLA FFI handler at `address` known to the loaded plugin as a custom-call target.
+
+    Returns the versions of the FFI that the handler and the plugin were built for; an older plugin
+    is told its own version by an adapter.
+    """
     cdef Runtime* runtime = need_runtime()
     cdef string target = name.encode()
     cdef string ffi_platform = platform.encode()
+    cdef FfiRegistration registration
     with nogil:
-        runtime.register_ffi_handler(target, ffi_platform, <void*>address)
+        registration = runtime.register_ffi_handler(target, ffi_platform, <void*>address)
+    return (
+        (registration.handler_version.major, registration.handler_version.minor),
+        (registration.plugin_version.major, registration.plugin_version.minor),
+    )
 
 
 def serialize(Executable executable not None):

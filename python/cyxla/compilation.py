@@ -82,6 +82,11 @@ _FUNCTIONS_BY_ROUTINE: Final = {
     "threefry2x32": "jax.random",
 }
 
+# Custom calls that XLA itself takes out of a program before it looks for handlers.
+_TARGETS_OF_XLA: Final = frozenset(
+    {"Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "TopK"}
+)
+
 
 def compile_program(
     program: Program,
@@ -291,18 +296,30 @@ def _explain(program: Program, info: runtime.RuntimeInfo, error: CompileError) -
             f" plugin reads up to {plugin_version}: upgrade the plugin, or lower with an older JAX."
         )
     if any(target in str(error) for target in program.custom_call_targets):
-        lines.append("The program needs these custom calls:")
-        lines.extend(f"  {describe_target(target)}" for target in program.custom_call_targets)
+        lines.extend(_explain_targets(program))
+    return "\n".join(lines)
+
+
+def _explain_targets(program: Program) -> Iterator[str]:
+    """What is known of the custom calls of a program that the plugin complains about."""
+    found = {name: ffi.registration(name) for name in program.custom_call_targets}
+    missing = {
+        name: "nobody registered a handler under this name" if known is None else known.description
+        for name, known in found.items()
+        if (known is None or not known.is_usable) and name not in _TARGETS_OF_XLA
+    }
+    if missing:
+        yield "The program needs these custom calls, which the plugin was not given:"
+        for name, reason in missing.items():
+            yield f"  {describe_target(name)}: {reason}"
         count, fault = ffi.jaxlib_targets()
         if fault is not None:
-            lines.append(f"Of jaxlib's handlers {count} were given to the plugin: {fault}.")
-        elif count:
-            lines.append(
-                f"The plugin was given jaxlib's {count} handlers, but it drops those of a newer XLA"
-                " FFI than its own: use a plugin and a jaxlib of about the same age."
-            )
-        lines.append("Register handlers of your own with cyxla.register_ffi_target.")
-    return "\n".join(lines)
+            yield f"Of jaxlib's handlers {count} were given to the plugin: {fault}."
+        yield "Register handlers of your own with cyxla.register_ffi_target."
+    else:
+        yield "The handlers of its custom calls were all given to the plugin:"
+        for name, known in found.items():
+            yield f"  {describe_target(name)}: {known.description if known else 'of XLA itself'}"
 
 
 def describe_target(target: str) -> str:

@@ -4,7 +4,8 @@
 Programs with linear algebra call LAPACK through handlers that jaxlib ships. They are registered
 with the plugin when the runtime is initialized, and so are the user's own. Registering cannot be
 undone, and of two functions with one name a plugin keeps the first without a word: hence the table
-here.
+here. Handlers that were built for a newer XLA FFI than the plugin's are adapted to it; what became
+of each is kept for the errors of programs that miss one.
 """
 
 from __future__ import annotations
@@ -13,11 +14,26 @@ import ctypes
 import threading
 import warnings
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from cyxla import jaxlib_targets as of_jaxlib
 from cyxla.errors import ArgumentError, Error, UnsupportedError
 
-__all__ = ["attach", "jaxlib_targets", "register_ffi_target"]
+__all__ = [
+    "Registration",
+    "attach",
+    "jaxlib_targets",
+    "platform_targets",
+    "register_ffi_target",
+    "register_own",
+    "registration",
+]
+
+# A version of XLA's FFI: major and minor.
+_Version = tuple[int, int]
+# Takes a name, XLA's name of the platform and a handler's address; returns the versions that the
+# handler and the plugin were built for.
+_Register = Callable[[str, str, int], tuple[_Version, _Version]]
 
 # The names by which XLA knows the platforms of JAX; "gpu" is JAX's name for two of them.
 _XLA_PLATFORMS = {
@@ -56,11 +72,26 @@ class _Target(NamedTuple):
 
 class _Attached(NamedTuple):
     platform: str
-    register: Callable[[str, str, int], None]
+    register: _Register
+
+
+class Registration(NamedTuple):
+    """What became of a target that was offered to the process's plugin.
+
+    Attributes:
+        is_usable: whether programs can call it.
+        description: "registered as it is (XLA FFI 0.3)", "adapted from XLA FFI 0.5 to the plugin's
+            0.2", or why it was refused.
+    """
+
+    is_usable: bool
+    description: str
 
 
 _lock = threading.RLock()
 _targets: dict[str, list[_Target]] = {}
+_own_targets: dict[str, _Target] = {}
+_registrations: dict[str, Registration] = {}
 _attached: _Attached | None = None
 _jaxlib_count = 0
 _jaxlib_fault: str | None = "the runtime is not initialized"
@@ -86,7 +117,10 @@ def register_ffi_target(
     Raises:
         ArgumentError: not a capsule, an unknown platform, or a name that has another function.
         UnsupportedError: the old API (0), stages other than "execute", a handler that needs JAX's
-            own client, or a plugin without FFI.
+            own client, a plugin without FFI, or a handler built for an XLA FFI that is newer than
+            the plugin's and than the newest that can be adapted.
+        PluginError: the plugin does not keep the handler: with its reason, such as that it has one
+            of that name itself.
     """
     if not isinstance(name, str) or not name:
         raise ArgumentError(f"the name of an FFI target is a str, not {name!r}")
@@ -107,29 +141,55 @@ def register_ffi_target(
         _add(name, _Target(platforms, address, capsule))
 
 
-def attach(
-    platform: str, register: Callable[[str, str, int], None], *, register_earlier: bool
-) -> None:
+def register_own(name: str, address: int, keep: object = None) -> None:
+    """Register a handler of cyxla's own, under any name, with the plugin or for the next one.
+
+    Unlike a user's it is registered whatever `jax_targets` says. `keep` is held for the life of the
+    process: the handler's memory. Errors as for `register_ffi_target`, for a plugin that is loaded.
+    """
+    target = _Target(None, address, keep)
+    with _lock:
+        if _attached is not None:
+            _add(name, target)
+        _own_targets.setdefault(name, target)
+
+
+def registration(name: str) -> Registration | None:
+    """Return what became of a target; None if nobody offered it to the process's plugin."""
+    return _registrations.get(name)
+
+
+def platform_targets(platform: str) -> Iterator[tuple[str, object, int]]:
+    """Yield name, capsule or dict, and API version of the handlers that JAX's packages ship.
+
+    Raises:
+        ImportError: the packages are not installed.
+    """
+    if platform == "cpu":
+        yield from of_jaxlib.cpu_targets()
+
+
+def attach(platform: str, register: _Register, *, register_earlier: bool) -> None:
     """Register targets with the plugin that was just loaded, and later ones as they come.
 
-    `register` takes a name, XLA's name of the platform and a handler's address. With
-    `register_earlier` the targets that were registered before and those of jaxlib follow at once;
-    without, the former are forgotten. What the plugin does not take is a RuntimeWarning for a
-    target of the user's: by now the plugin cannot be given back.
+    With `register_earlier` the targets that were registered before and those of jaxlib follow at
+    once; without, the former are forgotten. What the plugin does not take is a RuntimeWarning for
+    a target of the user's: by now the plugin cannot be given back.
     """
     global _attached, _jaxlib_count, _jaxlib_fault
     with _lock:
         earlier = {name: list(targets) for name, targets in _targets.items()}
         _targets.clear()
         _attached = _Attached(platform, register)
+        for name, target in _own_targets.items():
+            _offer(name, target)
         if not register_earlier:
             _jaxlib_fault = "initialized with jax_targets=False"
             return
         for name, targets in earlier.items():
             for target in targets:
-                try:
-                    _add(name, target)
-                except Error as error:
+                error = _offer(name, target)
+                if error is not None:
                     warnings.warn(
                         f"the FFI target {name!r} was not registered: {error}",
                         RuntimeWarning,
@@ -138,13 +198,22 @@ def attach(
         _jaxlib_count, _jaxlib_fault = _register_jaxlib_targets(platform)
 
 
+def _offer(name: str, target: _Target) -> Error | None:
+    """Add a target; return the error instead of raising it."""
+    try:
+        _add(name, target)
+    except Error as error:
+        return error
+    return None
+
+
 def jaxlib_targets() -> tuple[int, str | None]:
     """Return how many of jaxlib's handlers are registered, and why the others are not."""
     return _jaxlib_count, _jaxlib_fault
 
 
 def _add(name: str, target: _Target) -> None:
-    known = _targets.setdefault(name, [])
+    known = _targets.get(name, [])
     for other in known:
         if other.address != target.address and other.is_for(target.platforms):
             raise ArgumentError(
@@ -154,38 +223,43 @@ def _add(name: str, target: _Target) -> None:
     if _attached is not None:
         own = _own_platforms(_attached.platform)
         if target.is_for(own):
-            for platform in own:
-                _attached.register(name, platform, target.address)
-    known.append(target)
+            _registrations[name] = _register(name, target, _attached, own)
+    _targets[name] = [*known, target]
+
+
+def _register(
+    name: str, target: _Target, attached: _Attached, platforms: frozenset[str]
+) -> Registration:
+    try:
+        for platform in platforms:
+            handler, plugin = attached.register(name, platform, target.address)
+    except Error as error:
+        _registrations[name] = Registration(False, str(error))
+        raise
+    version = ".".join(map(str, handler))
+    if handler <= plugin:
+        return Registration(True, f"registered as it is (XLA FFI {version})")
+    own = ".".join(map(str, plugin))
+    return Registration(True, f"adapted from XLA FFI {version} to the plugin's {own}")
 
 
 def _register_jaxlib_targets(platform: str) -> tuple[int, str | None]:
     if platform != "cpu":
         return 0, f"cyxla registers none for platform {platform!r}"
     count = 0
-    fault = None
-    try:
-        for name, capsule in _jaxlib_cpu_targets():
-            if name not in _targets:
-                _add(name, _Target(_own_platforms("cpu"), _address(name, capsule), capsule))
-                count += 1
+    fault: Exception | None = None
     # Programs that call none of them run without; those that do say which one is missing.
-    except (ImportError, Error) as error:
-        fault = f"{type(error).__name__}: {error}"
-    return count, fault
-
-
-def _jaxlib_cpu_targets() -> Iterator[tuple[str, Any]]:
-    """Yield the names and capsules of jaxlib's handlers, without importing jax."""
-    from jaxlib import cpu_sparse, lapack
-    from jaxlib.cpu import _lapack
-
-    # The handlers call through pointers that this fills in from SciPy; without it they crash.
-    _lapack.initialize()
-    for registrations in (lapack.registrations(), cpu_sparse.registrations()):
-        for name, capsule, api_version in registrations["cpu"]:
-            if api_version == 1 and name not in _CALLBACK_TARGETS:
-                yield name, capsule
+    try:
+        for name, capsule, api_version in platform_targets(platform):
+            if api_version != 1 or name in _CALLBACK_TARGETS or name in _targets:
+                continue
+            target = _Target(_own_platforms(platform), _address(name, capsule), capsule)
+            error = _offer(name, target)
+            count += error is None
+            fault = fault or error
+    except ImportError as error:
+        fault = error
+    return count, None if fault is None else f"{type(fault).__name__}: {fault}"
 
 
 def _xla_platforms(name: str, platform: str | None) -> frozenset[str] | None:

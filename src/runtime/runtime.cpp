@@ -11,7 +11,6 @@
 
 #include "base/error.h"
 #include "direct/refusal.h"
-#include "pjrt/ffi.h"
 
 namespace cyxla::runtime {
 namespace {
@@ -72,6 +71,7 @@ Runtime::Runtime(const pjrt::Plugin& plugin, pjrt::Client client,
                  std::vector<std::string> dropped_options)
     : plugin_(plugin),
       client_(std::move(client)),
+      ffi_registry_(plugin_.api()),
       capabilities_(probe_capabilities(*client_)),
       direct_route_(plugin_, *client_, capabilities_),
       dropped_options_(std::move(dropped_options)) {}
@@ -183,12 +183,12 @@ std::string Runtime::serialize(const Program& program) {
   return program.executable().serialize();
 }
 
-void Runtime::register_ffi_handler(const std::string& target, const std::string& platform,
-                                   void* handler) {
+pjrt::FfiRegistration Runtime::register_ffi_handler(const std::string& target,
+                                                    const std::string& platform, void* handler) {
   check_not_forked("register a custom-call target");
   const std::shared_lock lock(lifetime_);
   check_open("register a custom-call target");
-  pjrt::register_ffi_handler(plugin_.api(), target, platform, handler);
+  return ffi_registry_.register_handler(target, platform, handler);
 }
 
 void Runtime::release(Program& program) noexcept {

@@ -14,6 +14,7 @@
 
 #include "pjrt/client.h"
 #include "pjrt/compile_options.h"
+#include "pjrt/ffi.h"
 #include "pjrt/plugin.h"
 #include "runtime/capabilities.h"
 #include "runtime/direct_route.h"
@@ -74,7 +75,9 @@ class Runtime {
   // What the plugin serializes of a compiled program; empty when it cannot. Throws Error
   // (kShutdown, kFork).
   std::string serialize(const Program& program);
-  void register_ffi_handler(const std::string& target, const std::string& platform, void* handler);
+  // As pjrt::FfiRegistry::register_handler. Throws Error (kShutdown, kFork) too.
+  pjrt::FfiRegistration register_ffi_handler(const std::string& target, const std::string& platform,
+                                             void* handler);
 
   // Gives one reference back; the last one destroys the program, now or when its calls in flight
   // have ended.
@@ -92,6 +95,7 @@ class Runtime {
 
   const pjrt::Plugin& plugin_;
   std::optional<pjrt::Client> client_;
+  pjrt::FfiRegistry ffi_registry_;
   Capabilities capabilities_;
   DirectRoute direct_route_;
   std::vector<std::string> dropped_options_;

@@ -5,6 +5,7 @@
 
 #include "executable.h"
 #include "failures.h"
+#include "ffi_handlers.h"
 #include "ledger.h"
 #include "settings.h"
 #include "table.h"
@@ -37,6 +38,7 @@ FAKE_PLUGIN_EXPORT void fake_plugin_reset(void) {
   fake_plugin::reset_settings();
   fake_plugin::reset_failures();
   fake_plugin::reset_ledger();
+  fake_plugin::forget_handlers();
   fake_plugin::restore_table();
 }
 
@@ -70,6 +72,11 @@ FAKE_PLUGIN_EXPORT uint64_t fake_plugin_failures(void) { return fake_plugin::fai
 
 FAKE_PLUGIN_EXPORT void fake_plugin_on_execute(void (*callback)(void* user_arg), void* user_arg) {
   fake_plugin::execute_callback() = {callback, user_arg};
+}
+
+FAKE_PLUGIN_EXPORT int32_t fake_plugin_call_target(const char* target, const char* platform,
+                                                   void* context) {
+  return fake_plugin::call_handler(target, platform, context);
 }
 
 FAKE_PLUGIN_EXPORT int64_t fake_plugin_live(int32_t kind) {

@@ -33,6 +33,9 @@ enum fake_plugin_setting {
   FAKE_PLUGIN_NULL_TABLE, /* 1: GetPjrtApi returns null */
   FAKE_PLUGIN_FFI,        /* 0 FFI extension, 1 none, 2 one without register_handler in its size,
                              3 one whose register_handler is null */
+  FAKE_PLUGIN_FFI_MAJOR,  /* [0] version of XLA's FFI */
+  FAKE_PLUGIN_FFI_MINOR,  /* [4] */
+  FAKE_PLUGIN_FFI_NO_METADATA,     /* 1: handlers are kept without being asked for their version */
   FAKE_PLUGIN_STABLEHLO_ATTRIBUTE, /* 0: a list of three, 1: absent, 2: a list of two, 3: a string
                                     */
   FAKE_PLUGIN_PLATFORM,            /* 0: the platform is called "fake", 1: "cpu" */
@@ -69,7 +72,7 @@ enum fake_plugin_record {
   FAKE_PLUGIN_PROGRAM_CODE,
   FAKE_PLUGIN_HOST_LAYOUT,   /* minor_to_major of the last ToHostBuffer, "1 0", or "none" */
   FAKE_PLUGIN_NON_DONATABLE, /* non_donatable_input_indices of the last Execute, "0 1" */
-  FAKE_PLUGIN_FFI_HANDLERS,  /* a line "target platform address" for each handler */
+  FAKE_PLUGIN_FFI_HANDLERS,  /* a line "target platform address" for each handler that was kept */
   FAKE_PLUGIN_VIOLATION,     /* the first misuse of the API since the last reset */
   FAKE_PLUGIN_NUM_RECORDS
 };
@@ -94,6 +97,10 @@ uint64_t fake_plugin_failures(void);
 /* Calls `callback` in every execution, on the thread that runs it, before the outputs are computed;
  * NULL ends that. Not while executions run. */
 void fake_plugin_on_execute(void (*callback)(void* user_arg), void* user_arg);
+
+/* Calls the handler of a custom-call target as an execution does. Returns 1 if it succeeds, -1 if
+ * it gives an error and 0 if there is none. The target "built_in" is the plugin's own. */
+int32_t fake_plugin_call_target(const char* target, const char* platform, void* context);
 
 /* Objects not yet given back; of all kinds for a negative kind. */
 int64_t fake_plugin_live(int32_t kind);

@@ -16,6 +16,7 @@ constexpr std::array<std::int64_t, FAKE_PLUGIN_NUM_SETTINGS> kDefaults = [] {
   values[FAKE_PLUGIN_API_MAJOR] = PJRT_API_MAJOR;
   values[FAKE_PLUGIN_API_MINOR] = PJRT_API_MINOR;
   values[FAKE_PLUGIN_TABLE_SIZE] = PJRT_Api_STRUCT_SIZE;
+  values[FAKE_PLUGIN_FFI_MINOR] = 4;
   values[FAKE_PLUGIN_NUM_DEVICES] = 1;
   return values;
 }();

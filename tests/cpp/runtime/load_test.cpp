@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <string>
 
 #include "support/child_process.h"
+#include "support/ffi_handlers.h"
 #include "support/runtime_test.h"
 
 namespace cyxla::runtime {
@@ -136,9 +138,12 @@ TEST_F(LoadTest, AfterShutdownTheRuntimeIsClosedForGood) {
 }
 
 TEST_F(LoadTest, HandlersAreRegistered) {
-  int handler = 0;
-  loaded().register_ffi_handler("target", "Host", &handler);
-  EXPECT_EQ(fake.recorded(FAKE_PLUGIN_FFI_HANDLERS).rfind("target Host ", 0), 0U);
+  const pjrt::FfiRegistration registration =
+      loaded().register_ffi_handler("target", "Host", test::handler_address<0, 5, 3>());
+  EXPECT_TRUE(registration.adapted);
+  std::atomic<int> sum = 0;
+  EXPECT_EQ(fake.call_target("target", "Host", &sum), 1);
+  EXPECT_EQ(sum, 3);
 }
 
 }  // namespace

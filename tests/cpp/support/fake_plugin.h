@@ -35,6 +35,10 @@ class FakePlugin {
   }
   void on_execute(void (*callback)(void*), void* user_arg) { on_execute_(callback, user_arg); }
 
+  std::int32_t call_target(const char* target, const char* platform, void* context) const {
+    return call_target_(target, platform, context);
+  }
+
   std::uint64_t failures() const { return failures_(); }
   std::int64_t live() const { return live_(-1); }
   std::int64_t live(fake_plugin_kind kind) const { return live_(kind); }
@@ -91,6 +95,7 @@ class FakePlugin {
     find(fail_, "fake_plugin_fail");
     find(fail_event_, "fake_plugin_fail_event");
     find(on_execute_, "fake_plugin_on_execute");
+    find(call_target_, "fake_plugin_call_target");
     find(failures_, "fake_plugin_failures");
     find(live_, "fake_plugin_live");
     find(calls_, "fake_plugin_calls");
@@ -106,6 +111,7 @@ class FakePlugin {
   decltype(&fake_plugin_fail) fail_;
   decltype(&fake_plugin_fail_event) fail_event_;
   decltype(&fake_plugin_on_execute) on_execute_;
+  decltype(&fake_plugin_call_target) call_target_;
   decltype(&fake_plugin_failures) failures_;
   decltype(&fake_plugin_live) live_;
   decltype(&fake_plugin_calls) calls_;

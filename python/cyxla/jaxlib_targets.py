@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The FFI handlers for the CPU that jaxlib ships: LAPACK and sparse matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+__all__ = ["cpu_targets"]
+
+
+def cpu_targets() -> Iterator[tuple[str, object, int]]:
+    """Yield name, capsule and API version of each handler, without importing jax.
+
+    Raises:
+        ImportError: jaxlib, or SciPy, whose LAPACK the handlers call, is not installed.
+    """
+    from jaxlib import cpu_sparse, lapack
+    from jaxlib.cpu import _lapack
+
+    # The handlers call through pointers that this fills in from SciPy; without it they crash.
+    _lapack.initialize()
+    for registrations in (lapack.registrations(), cpu_sparse.registrations()):
+        yield from registrations["cpu"]

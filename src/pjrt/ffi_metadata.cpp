@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pjrt/ffi_metadata.h"
+
+#include <cstring>
+
+#include "base/error.h"
+
+namespace cyxla::pjrt {
+namespace {
+
+// A handler has no argument of its own to find its probe by, but the plugin calls it on the thread
+// that registers it.
+thread_local FfiProbe* current_probe = nullptr;
+
+}  // namespace
+
+std::string to_string(FfiVersion version) {
+  return std::to_string(version.major) + "." + std::to_string(version.minor);
+}
+
+ffi::MetadataExtension* metadata_extension(const ffi::CallFrame& frame) noexcept {
+  ffi::InternalExtension* extension = frame.extension_start;
+  return extension != nullptr && extension->type == ffi::kMetadataExtension
+             ? reinterpret_cast<ffi::MetadataExtension*>(extension)
+             : nullptr;
+}
+
+FfiProbe::FfiProbe() noexcept { current_probe = this; }
+
+FfiProbe::~FfiProbe() { current_probe = nullptr; }
+
+ffi::Error* probe_handler(ffi::CallFrame* frame) {
+  const ffi::MetadataExtension* extension = metadata_extension(*frame);
+  if (extension == nullptr) {
+    ffi::ErrorCreateArgs args = {};
+    args.struct_size = ffi::kErrorCreateArgsSize;
+    args.message = "this target only asks for the version of the FFI and computes nothing";
+    args.code = ffi::kFailedPrecondition;
+    return frame->api->error_create(&args);
+  }
+  const ffi::ApiVersion& version = frame->api->version;
+  extension->metadata->api_version.major_version = version.major_version;
+  extension->metadata->api_version.minor_version = version.minor_version;
+  extension->metadata->traits = 0;
+  if (current_probe != nullptr) {
+    FfiHost host;
+    host.api = frame->api;
+    host.version = {version.major_version, version.minor_version};
+    host.frame.resize((frame->struct_size + sizeof(std::uint64_t) - 1) / sizeof(std::uint64_t));
+    std::memcpy(host.frame.data(), frame, frame->struct_size);
+    current_probe->host = std::move(host);
+  }
+  return nullptr;
+}
+
+ffi::Error* ask_for_metadata(ffi::Handler handler, ffi::CallFrame& frame, ffi::Metadata& metadata) {
+  metadata = {};
+  metadata.struct_size = ffi::kMetadataSize;
+  metadata.api_version.struct_size = sizeof(ffi::ApiVersion);
+  ffi::MetadataExtension extension = {
+      {sizeof(ffi::MetadataExtension), ffi::kMetadataExtension, nullptr}, &metadata};
+  ffi::InternalExtension* const before = frame.extension_start;
+  frame.extension_start = &extension.base;
+  ffi::Error* const error = handler(&frame);
+  frame.extension_start = before;
+  return error;
+}
+
+FfiVersion handler_version(const FfiHost& host, const std::string& target, ffi::Handler handler) {
+  std::vector<std::uint64_t> frame = host.frame;
+  ffi::Metadata metadata;
+  ffi::Error* const error =
+      ask_for_metadata(handler, *reinterpret_cast<ffi::CallFrame*>(frame.data()), metadata);
+  if (error != nullptr) {
+    throw Error(ErrorCode::kUnsupported, "",
+                "the handler of the custom-call target " + target +
+                    " does not tell the version of XLA's FFI that it was built for: " +
+                    take_message(host, error));
+  }
+  return {metadata.api_version.major_version, metadata.api_version.minor_version};
+}
+
+std::string take_message(const FfiHost& host, ffi::Error* error) {
+  ffi::ErrorDetailsArgs details = {};
+  details.struct_size = ffi::kErrorDetailsArgsSize;
+  details.error = error;
+  host.api->error_details(&details);
+  std::string message = details.message == nullptr ? "no message" : details.message;
+  ffi::ErrorDestroyArgs destroy = {sizeof destroy, nullptr, error};
+  host.api->error_destroy(&destroy);
+  return message;
+}
+
+}  // namespace cyxla::pjrt
