@@ -8,15 +8,16 @@ VERSION =
 # For each fuzzer of 'make fuzz'.
 SECONDS = 600
 
-.PHONY: help demo test bench lint ctest sanitize pytest fuzz format clean
+.PHONY: help demo test bench lint ctest sanitize pytest matrix fuzz format clean
 
 help:
 	@echo 'make demo      fit a model with JAX, compile it, minimise it from C++ and Cython threads'
-	@echo 'make test      lint, ctest, pytest on Python 3.11, 3.12 and 3.13, a short run of fuzz'
+	@echo 'make test      lint, ctest, pytest on Python 3.11 to 3.13, short runs of matrix and fuzz'
 	@echo 'make lint      layer check, formatters, ruff, mypy, cppcheck, clang-tidy'
 	@echo 'make ctest     the C++ tests'
 	@echo 'make sanitize  the C++ tests under the sanitizers'
 	@echo 'make pytest    the Python tests; VERSION=3.12 for one interpreter, ARGS="-k name" for pytest'
+	@echo 'make matrix    programs of every kind on three versions of JAX with three plugins'
 	@echo 'make fuzz      the fuzzers, 10 minutes each; SECONDS=60 for another time'
 	@echo 'make format    rewrite the sources as the formatters want them'
 	@echo 'make bench     time calls beside other ways to call; ARGS=--quick for a minute'
@@ -38,6 +39,10 @@ lint ctest sanitize format:
 pytest:
 	@tools/bootstrap
 	@$(RUN_TESTS) pytest --version '$(VERSION)' -- $(ARGS)
+
+matrix:
+	@tools/bootstrap
+	@$(PYTHON) tools/matrix.py $(ARGS)
 
 fuzz:
 	@tools/bootstrap

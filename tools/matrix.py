@@ -241,7 +241,9 @@ def main() -> int:
     except StepError as error:
         say(f"error: {error}")
         return 1
-    faults = [line for jax, cells in rows.items() for line in map(f"{jax}, {{}}".format, holes(cells))]
+    faults = [
+        line for jax, cells in rows.items() for line in map(f"{jax}, {{}}".format, holes(cells))
+    ]
     faults += holes(crossed)
     for line in (*faults, *summary(rows)):
         say(line)

@@ -19,12 +19,13 @@ from pathlib import Path
 
 from environment import environment_folder, make_environment
 from fuzz import FUZZERS, build_fuzzers, fuzz_command
+from matrix import ROWS
 from package import install_wheel
 from pythons import VERSIONS, find_pythons
 from steps import BUILD, ROOT, StepError, configure, run, say, step
 
 # What runs without a part named; the sanitizers and the formatter run on request.
-PARTS = ("lint", "ctest", "pytest", "fuzz")
+PARTS = ("lint", "ctest", "pytest", "matrix", "fuzz")
 
 
 def _fixed_addresses() -> list[str]:
@@ -80,6 +81,14 @@ class Session:
     def pytest(self) -> None:
         """Install cyxla for each interpreter and run the Python tests there."""
         self._each(self._pytest, self.pythons)
+
+    def matrix(self) -> None:
+        """Run the newest JAX with every plugin; the Python tests do it for their own JAX."""
+        newest = [*ROWS][-1]
+        title = f"matrix, JAX {newest}:"
+        self._run_runner(
+            title, f"| {newest} |", [sys.executable, "tools/matrix.py", "--brief", newest]
+        )
 
     def fuzz(self) -> None:
         """Build the fuzzers and run each, beginning with programs of the installed plugins."""

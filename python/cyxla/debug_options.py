@@ -9,6 +9,7 @@ another version make programs slower or fail to compile, so nothing is given whe
 from __future__ import annotations
 
 import functools
+import importlib.metadata
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -31,12 +32,10 @@ def jaxlib_debug_options(library_path: Path) -> bytes:
     if library is None or library.distribution not in _VERSIONED_AS_JAXLIB:
         return b""
     try:
-        import jaxlib
-
-        if library.version != jaxlib.__version__:
+        if library.version != importlib.metadata.version("jaxlib"):
             return b""
         from jaxlib import xla_client
-    except ImportError:
+    except ImportError:  # also where there is no jaxlib at all
         return b""
     # Not through the attributes of nested options: these may outlive what they are part of.
     return embedded_debug_options(bytes(xla_client.CompileOptions().SerializeAsString()))

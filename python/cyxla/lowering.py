@@ -7,6 +7,8 @@ Importing this module needs no jax; `lower` itself does.
 from __future__ import annotations
 
 import functools
+import os
+import sys
 import warnings
 from collections.abc import Callable
 from typing import Any, Final
@@ -35,7 +37,9 @@ def lower(
     """Lower a JAX function for arguments of the given shapes and dtypes.
 
     No plugin is needed, and nothing of the caller's JAX state changes: not its configuration, and
-    not what `jax.jit` has cached. Safe from several threads at once.
+    not what `jax.jit` has cached. Safe from several threads at once. JAX starts its own default
+    backend to lower anything; where that would be a GPU, the environment variable JAX_PLATFORMS=cpu
+    keeps JAX away from it, and programs for any platform can be lowered all the same.
 
     The program takes every declared leaf, used or not, in JAX's flatten order (`Program.inputs`),
     and returns every leaf of the result (`Program.outputs`). Donation is ignored: the caller keeps
@@ -124,7 +128,17 @@ def _default_platform() -> str:
     loaded = runtime.current_platform()
     if loaded is not None:
         return loaded
+    names = (plugins.PLUGIN_ENVIRONMENT_VARIABLE, plugins.PLATFORM_ENVIRONMENT_VARIABLE)
     try:
-        return plugins.find_plugin().platform
+        return _found_platform(tuple(map(os.environ.get, names)), tuple(sys.path))
     except PluginError:  # lowering needs no plugin
         return "cpu"
+
+
+@functools.lru_cache(maxsize=1)
+def _found_platform(variables: tuple[str | None, ...], path: tuple[str, ...]) -> str:
+    """The platform of `find_plugin`, which takes longer than lowering a small function.
+
+    The arguments are what the result hangs on; an error is not remembered.
+    """
+    return plugins.find_plugin().platform

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import functools
 import gc
+import os
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import jax
@@ -18,7 +19,7 @@ import pytest
 
 import cyxla
 from child_process import run_code
-from cyxla import plugins, runtime
+from cyxla import lowering, plugins, runtime
 from cyxla.errors import ArgumentError, LoweringError, PluginError
 from cyxla.lowering import lower
 from cyxla.program import Program, ProgramArray
@@ -207,11 +208,20 @@ def test_unknown_platform() -> None:
         lower(jnp.sin, [S((), "f4")], platform="nonsense")
 
 
+@pytest.fixture
+def unsearched(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """No plugin is loaded, and none was looked for; what a test finds is forgotten."""
+    monkeypatch.setattr(runtime, "current_platform", lambda: None)
+    lowering._found_platform.cache_clear()
+    yield
+    lowering._found_platform.cache_clear()
+
+
+@pytest.mark.usefixtures("unsearched")
 def test_default_platform(monkeypatch: pytest.MonkeyPatch) -> None:
     def no_plugin() -> plugins.Plugin:
         raise PluginError("none installed")
 
-    monkeypatch.setattr(runtime, "current_platform", lambda: None)
     monkeypatch.setattr(plugins, "find_plugin", no_plugin)
     assert lower(jnp.sin, [S((), "f4")]).platform == "cpu"
     found = plugins.Plugin("tpu", plugins.Path("/nowhere"), "test")
@@ -219,6 +229,24 @@ def test_default_platform(monkeypatch: pytest.MonkeyPatch) -> None:
     assert lower(jnp.sin, [S((), "f4")]).platform == "tpu"
     monkeypatch.setattr(runtime, "current_platform", lambda: "rocm")
     assert lower(jnp.sin, [S((), "f4")]).platform == "rocm"
+
+
+@pytest.mark.usefixtures("unsearched")
+def test_plugins_are_looked_for_once_for_an_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    searches = []
+
+    def find_plugin() -> plugins.Plugin:
+        searches.append(os.environ.get("CYXLA_PLATFORM"))
+        return plugins.Plugin(searches[-1] or "cpu", plugins.Path("/nowhere"), "test")
+
+    monkeypatch.setattr(plugins, "find_plugin", find_plugin)
+    monkeypatch.delenv("CYXLA_PLATFORM", raising=False)
+    assert [lower(jnp.sin, [S((), "f4")]).platform for _ in range(3)] == ["cpu"] * 3
+    monkeypatch.setenv("CYXLA_PLATFORM", "tpu")
+    assert [lower(jnp.sin, [S((), "f4")]).platform for _ in range(2)] == ["tpu"] * 2
+    monkeypatch.syspath_prepend("/nowhere")
+    assert lower(jnp.sin, [S((), "f4")]).platform == "tpu"
+    assert searches == [None, "tpu", "tpu"]
 
 
 def test_a_platform_of_an_installed_plugin_is_known(monkeypatch: pytest.MonkeyPatch) -> None:

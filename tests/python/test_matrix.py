@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The programs of tests/matrix on this interpreter's own JAX, with each plugin.
+
+`make matrix` runs more programs, on every JAX.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+import matrix
+
+sys.path.append(str(matrix.CELL.parent))
+
+# Half of what the row takes on a machine that is busy with something else too.
+SECONDS = 240
+
+
+@pytest.fixture(scope="module")
+def row(tmp_path_factory: pytest.TempPathFactory) -> dict[str, matrix.Cell]:
+    folder = tmp_path_factory.mktemp("matrix") / "programs"
+    return matrix.run_row(sys.executable, folder, brief=True)
+
+
+@pytest.mark.timeout(2 * SECONDS)
+@pytest.mark.parametrize("plugin", matrix.PLUGINS)
+def test_every_program_is_right(row: dict[str, matrix.Cell], plugin: str) -> None:
+    from programs import BRIEF
+
+    assert matrix.holes({plugin: row[plugin]}) == []
+    assert set(row[plugin]) == set(BRIEF)
+    assert len(BRIEF) >= 80
+
+
+def test_the_page_lists_every_program() -> None:
+    from programs import PROGRAMS
+
+    text = matrix.PAGE.read_text()
+    assert re.findall(r"^\| (.+) \| \d+ \|$", text, re.M) == [*PROGRAMS]
+    assert all(f"| {jax} |" in text for jax in matrix.ROWS)
+
+
+def wrong_cell(tmp_path: Path, code: str, monkeypatch: pytest.MonkeyPatch) -> matrix.Cell:
+    script = tmp_path / "cell.py"
+    script.write_text(code)
+    monkeypatch.setattr(matrix, "CELL", script)
+    return matrix.run_cell(sys.executable, "run", tmp_path, brief=True, seconds=5)
+
+
+def test_a_crash_is_the_failure_of_its_program(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code = """
+import os
+print('{"starts": "a"}'); print('{"name": "a", "fault": ""}')
+print('{"starts": "b"}', flush=True); os.abort()
+"""
+    cell = wrong_cell(tmp_path, code, monkeypatch)
+    assert cell["a"] == ""
+    assert cell["b"] == "the process: exit status -6"
+    assert "exit status -6" in cell["the whole cell"]
+    assert len(matrix.holes({"x": cell})) == 2
+
+
+def test_a_hang_is_the_failure_of_its_program(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code = """
+import time
+print('{"starts": "a"}', flush=True); time.sleep(60)
+"""
+    cell = wrong_cell(tmp_path, code, monkeypatch)
+    assert cell["a"] == "the process: not ended after 5 s"
+    assert list(cell) == ["a", "the whole cell"]
