@@ -33,6 +33,31 @@ cdef extern from "base/aligned_memory.h" namespace "cyxla" nogil:
 cdef extern from "pjrt/element_type.h" namespace "cyxla::pjrt" nogil:
     size_t core_itemsize "cyxla::pjrt::itemsize"(int32_t element_type) noexcept
 
+cdef extern from "pjrt/host_callback.h" namespace "cyxla::pjrt" nogil:
+    cdef cppclass Dimensions "std::span<const std::int64_t>":
+        size_t size()
+        int64_t operator[](size_t i)
+    cdef cppclass HostArray:
+        void* data
+        int32_t element_type
+        Dimensions dimensions
+        size_t size_bytes
+    cdef cppclass HostCall:
+        uint64_t function()
+        size_t num_arguments()
+        size_t num_results()
+        HostArray argument(size_t i)
+        HostArray result(size_t i)
+    cdef cppclass HostCallError:
+        char* data()
+        size_t size()
+    cdef cppclass HostCallbackTargets "std::array<const char*, 2>":
+        size_t size()
+        const char* operator[](size_t i)
+    const HostCallbackTargets kHostCallbackTargets
+    void set_host_function(cpp_bool (*function)(const HostCall& call, HostCallError& error) noexcept) noexcept
+    void host_callback_handler()
+
 cdef extern from "pjrt/named_value.h" namespace "cyxla::pjrt" nogil:
     cdef cppclass NamedValues:
         pass
@@ -40,6 +65,12 @@ cdef extern from "pjrt/named_value.h" namespace "cyxla::pjrt" nogil:
 cdef extern from "pjrt/compile_options.h" namespace "cyxla::pjrt" nogil:
     cdef cppclass OptionOverrides:
         pass
+
+cdef extern from "_host_callbacks.hpp" namespace "cyxla::glue":
+    cdef cppclass SharedReference "std::shared_ptr<const void>":
+        pass
+    SharedReference shared_reference(object kept) except +
+    int release_dropped()
 
 cdef extern from "runtime/signature.h" namespace "cyxla::runtime" nogil:
     cdef cppclass CoreArrayType "cyxla::runtime::ArrayType":
@@ -52,6 +83,7 @@ cdef extern from "runtime/signature.h" namespace "cyxla::runtime" nogil:
         vector[CoreArrayType] outputs
         cpp_bool needs_python
         vector[size_t] in_place_outputs
+        SharedReference host_callbacks
 
 cdef extern from "runtime/error_log.h" namespace "cyxla::runtime" nogil:
     cdef cppclass CoreErrorInfo "cyxla::runtime::ErrorInfo":

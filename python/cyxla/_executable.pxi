@@ -46,6 +46,7 @@ cdef class Executable:
             # Destroying may wait for another thread that needs the GIL.
             with nogil:
                 core_release(spec)
+            release_dropped()
 
     def __reduce__(self):
         raise TypeError(
@@ -121,6 +122,11 @@ cdef class Executable:
         fill_outputs(results, outputs)
         if self.keeps_gil:
             result = core_execute(spec, inputs, outputs, True)
+        elif spec.flags & CYXLA_NEEDS_PYTHON:
+            begin_watched_call()
+            with nogil:
+                result = core_execute(spec, inputs, outputs, True)
+            end_watched_call(result)
         else:
             with nogil:
                 result = core_execute(spec, inputs, outputs, True)
@@ -288,12 +294,18 @@ cdef class BoundCall:
         if prepared != NULL:
             with nogil:
                 core_discard(prepared)
+            release_dropped()
 
     def __call__(self):
         """Execute once, without the GIL as `Executable.run`. Raises ExecutionError with the plugin's message."""
         cdef int result
         if self.executable.keeps_gil:
             result = core_call(self.prepared)
+        elif self.executable.spec.flags & CYXLA_NEEDS_PYTHON:
+            begin_watched_call()
+            with nogil:
+                result = core_call(self.prepared)
+            end_watched_call(result)
         else:
             with nogil:
                 result = core_call(self.prepared)

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstring>
 #include <exception>
 #include <new>
 #include <optional>
@@ -32,7 +33,13 @@ inline void set_exception_class(ErrorCode code, PyObject* exception_class) {
 }
 
 inline void raise(ErrorCode code, const char* message) {
-  PyErr_SetString(exception_classes[static_cast<std::size_t>(code)], message);
+  // Not strictly: a message that was cut may end within a character.
+  PyObject* text = PyUnicode_DecodeUTF8(message, static_cast<Py_ssize_t>(std::strlen(message)),
+                                        "replace");
+  if (text != nullptr) {
+    PyErr_SetObject(exception_classes[static_cast<std::size_t>(code)], text);
+    Py_DECREF(text);
+  }
 }
 
 // Turns the C++ exception being handled into a Python one.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple, final
 
 import numpy.typing as npt
@@ -73,7 +73,9 @@ def compile_code(
     route_reason: str = "",
     may_fork: bool = True,
     debug_options: bytes = b"",
+    host_callbacks: object = None,
 ) -> tuple[Executable, dict[str, Any]]: ...
+def use_host_callbacks(answer: Callable[..., object]) -> bool: ...
 def register_ffi_handler(
     name: str, platform: str, address: int
 ) -> tuple[tuple[int, int], tuple[int, int]]: ...

@@ -30,6 +30,7 @@ globals()["ABI_VERSION"] = <int>ABI_VERSION
 
 include "_arrays.pxi"
 include "_executable.pxi"
+include "_host_callbacks.pxi"
 
 
 # The functions of _runtime.pxd.
@@ -205,12 +206,14 @@ def compile_code(
     bytes code, str code_format, overrides, str name, inputs, outputs, bint needs_python, input_names=None,
     in_place_outputs=(), str route="pjrt", str route_reason="", bint may_fork=True,
     bytes debug_options=b"",
+    host_callbacks=None,
 ):
     """Compile a program with the loaded plugin.
 
     `in_place_outputs` are the outputs for which the code takes a donated destination after its inputs, in that order.
     `route` is 'auto', 'pjrt' (then for `route_reason`) or 'direct'; `may_fork` allows to try a program in a child
     process. `debug_options` are those of XLA, serialized, which must be of the plugin's own version; empty for its own.
+    `host_callbacks` is what must live for as long as the program can run.
     Returns the Executable and a dict of statistics, None where the plugin does not tell.
     """
     cdef Runtime* runtime = need_runtime()
@@ -228,6 +231,8 @@ def compile_code(
     signature.outputs = core_types(outputs)
     signature.needs_python = needs_python
     signature.in_place_outputs = tuple(in_place_outputs)
+    if host_callbacks is not None:
+        signature.host_callbacks = shared_reference(host_callbacks)
     for option, value in overrides.items():
         set_override(core_overrides, option, value)
     request.route = Route.kAuto if route == "auto" else Route.kDirect if route == "direct" else Route.kPjrt

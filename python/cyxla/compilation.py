@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
+import atexit
 import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from cyxla import ffi, runtime
+from cyxla import ffi, host_callbacks, runtime
 from cyxla.compile_settings import CompileOption, Settings, check_settings
 from cyxla.debug_options import jaxlib_debug_options
 from cyxla.errors import CompileError, UnsupportedError
@@ -53,6 +54,8 @@ class CompileStatistics(NamedTuple):
     flops: float | None
     instructions: int | None
 
+
+_CALLS_PYTHON: Final = "it calls back into Python"
 
 # What the plugins say when they cannot read a program, as opposed to compile it.
 _UNREADABLE: Final = ("Failed to parse", "unregistered operation", "vhlo", "bytecode")
@@ -174,6 +177,8 @@ def compile_checked(
     program: Program, settings: Settings, info: runtime.RuntimeInfo
 ) -> tuple[Executable, CompileStatistics]:
     """Compile a program that was checked, with settings that were."""
+    if program.needs_python:
+        settings = _prepare_host_callbacks(program, settings)
     # A program may become direct in its second form only, so "direct" is insisted on at the end.
     lenient = settings._replace(route=settings.route._replace(route="auto"))
     is_direct_wanted = settings.route.route == "direct"
@@ -187,6 +192,23 @@ def compile_checked(
             " route to 'auto' to execute it through PJRT"
         )
     return compiled
+
+
+def _prepare_host_callbacks(program: Program, settings: Settings) -> Settings:
+    from cyxla import _runtime
+
+    if settings.route.route == "direct":
+        raise UnsupportedError(
+            f"program {program.name!r} cannot be called directly: {_CALLS_PYTHON}; leave route to"
+            " 'auto' to execute it through PJRT"
+        )
+    if _runtime.use_host_callbacks(host_callbacks.answer):
+        # Exit steps run in the reverse of their order here. This one waits for callbacks in flight,
+        # which need what JAX's own step takes down, and JAX may have come after the runtime.
+        atexit.register(_runtime.shutdown)
+    if settings.route.route == "auto":
+        return settings._replace(route=settings.route._replace(route="pjrt", reason=_CALLS_PYTHON))
+    return settings
 
 
 def _compile_form(
@@ -226,7 +248,8 @@ def _compile_code(
             [array.name for array in program.inputs],
             destinations,
             *settings.route,
-            settings.debug_options,
+            debug_options=settings.debug_options,
+            host_callbacks=program.host_callbacks,
         )
     except CompileError as error:
         unknown = {name for name in settings.optional if f"option: '{name}'" in str(error)}

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cyxla.dtypes import ArrayType, ElementType
+from cyxla.host_callbacks import HostCallbacks
 
 __all__ = ["Program", "ProgramArray", "identifier"]
 
@@ -53,6 +54,8 @@ class ProgramArray(NamedTuple):
 class Program:
     """A JAX function lowered for one platform; made by `cyxla.lower`, immutable, picklable.
 
+    One that needs Python holds functions of this process and can be neither pickled nor saved.
+
     Printing a program shows its signature as a table.
 
     Attributes:
@@ -64,10 +67,11 @@ class Program:
         stablehlo_version: such as "1.17.0"; the version of the JAX that lowered the function.
         text: the same module as MLIR text, without source locations.
         custom_call_targets: names that the plugin, or a registered FFI handler, must provide.
-        needs_python: whether an execution calls back into Python.
+        needs_python: whether an execution calls back into Python, for which it takes the GIL.
         jax_version: version of the JAX that lowered the function.
         flops: floating-point operations of one execution by XLA's cost analysis, which counts a
             loop's body once and custom calls not at all; None where it does not say.
+        host_callbacks: keeps the Python functions that an execution calls; None without any.
     """
 
     name: str
@@ -81,6 +85,7 @@ class Program:
     needs_python: bool
     jax_version: str
     flops: float | None
+    host_callbacks: HostCallbacks | None = dataclasses.field(default=None, compare=False)
 
     def __repr__(self) -> str:
         return (
@@ -91,6 +96,11 @@ class Program:
 
     def __str__(self) -> str:
         return self.describe()
+
+    def check_portable(self) -> None:
+        """Raise UnsupportedError when the program cannot leave this process."""
+        if self.host_callbacks is not None:
+            self.host_callbacks.refuse_to_leave()
 
     def describe(self) -> str:
         """The signature as a table: what native code needs to fill `Input` and its outputs."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import io
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from jax.extend.mlir import ir, passmanager
@@ -22,7 +22,17 @@ from cyxla.dtypes import ArrayType, ElementType
 from cyxla.errors import LoweringError, UnsupportedError
 from cyxla.program import Program, identifier
 
-__all__ = ["Artifact", "current_version", "for_version", "portable_artifact", "with_destinations"]
+__all__ = [
+    "Artifact",
+    "Operation",
+    "current_version",
+    "for_version",
+    "main_function",
+    "parameter_attributes",
+    "portable_artifact",
+    "set_parameter_attributes",
+    "with_destinations",
+]
 
 Operation: TypeAlias = Any  # jaxlib's MLIR bindings carry no annotations that mypy can follow
 
@@ -81,10 +91,12 @@ def current_version() -> str:
     return str(stablehlo.get_current_version())
 
 
-def portable_artifact(module: ir.Module, name: str) -> Artifact:
+def portable_artifact(
+    module: ir.Module, name: str, edit: Callable[[Operation], object] | None = None
+) -> Artifact:
     """The module as portable artifact at jaxlib's own version, renamed, without locations.
 
-    Donation marks are removed.
+    Donation marks are removed. `edit` changes the copy first, while it has locations.
 
     Raises:
         LoweringError: JAX added parameters to the declared ones, the module is for several
@@ -94,10 +106,12 @@ def portable_artifact(module: ir.Module, name: str) -> Artifact:
     with module.context:
         own_module = _clone(module)
         clone: Operation = own_module.operation
+        if edit is not None:
+            edit(clone)
         # Old plugins cannot read newer kinds of locations.
         passmanager.PassManager.parse("builtin.module(strip-debuginfo)").run(clone)
         clone.attributes["sym_name"] = ir.StringAttr.get(identifier(name))
-        main = _main_function(clone)
+        main = main_function(clone)
         _refuse_several_devices(clone)
         _refuse_added_parameters(main)
         _remove_donation(main)
@@ -138,10 +152,10 @@ def with_destinations(program: Program) -> tuple[Program, tuple[int, ...]]:
     ):
         module = stablehlo.deserialize_portable_artifact(context, program.stablehlo)
         root: Operation = module.operation
-        main = _main_function(root)
+        main = main_function(root)
         function_type = ir.FunctionType(ir.TypeAttr(main.attributes["function_type"]).value)
         inputs, results = list(function_type.inputs), list(function_type.results)
-        attributes = _parameter_attributes(main) or [{} for _ in inputs]
+        attributes = parameter_attributes(main) or [{} for _ in inputs]
         outputs = tuple(i for i, array in enumerate(program.outputs) if array.size_bytes)
         index_type = ir.IntegerType.get_signless(32)
         for output in outputs:
@@ -149,7 +163,7 @@ def with_destinations(program: Program) -> tuple[Program, tuple[int, ...]]:
             inputs.append(results[output])
             attributes.append({"tf.aliasing_output": ir.IntegerAttr.get(index_type, output)})
         main.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(inputs, results))
-        _set_parameter_attributes(main, attributes)
+        set_parameter_attributes(main, attributes)
         root.verify()
         text = root.get_asm(enable_debug_info=False)
         code = _serialize(module, program.stablehlo_version)
@@ -191,7 +205,8 @@ def _serialize(module: ir.Module, version: str) -> bytes:
     return bytes(artifact)
 
 
-def _main_function(module: Operation) -> Operation:
+def main_function(module: Operation) -> Operation:
+    """The function that a plugin executes."""
     for operation in module.regions[0].blocks[0].operations:
         name = operation.operation.attributes
         if "sym_name" in name and ir.StringAttr(name["sym_name"]).value == "main":
@@ -210,14 +225,15 @@ def _refuse_several_devices(module: Operation) -> None:
                 )
 
 
-def _parameter_attributes(main: Operation) -> list[dict[str, Any]]:
+def parameter_attributes(main: Operation) -> list[dict[str, Any]]:
+    """The attributes of each parameter; no list at all where none has any."""
     if "arg_attrs" not in main.attributes:
         return []
     return [{named.name: named.attr for named in entry} for entry in main.attributes["arg_attrs"]]
 
 
 def _refuse_added_parameters(main: Operation) -> None:
-    for index, attributes in enumerate(_parameter_attributes(main)):
+    for index, attributes in enumerate(parameter_attributes(main)):
         for attribute, feature in _ADDED_PARAMETERS.items():
             if attribute in attributes:
                 raise LoweringError(
@@ -229,13 +245,14 @@ def _refuse_added_parameters(main: Operation) -> None:
 def _remove_donation(main: Operation) -> None:
     kept = [
         {name: value for name, value in attributes.items() if name not in _DONATION_ATTRIBUTES}
-        for attributes in _parameter_attributes(main)
+        for attributes in parameter_attributes(main)
     ]
     if kept:
-        _set_parameter_attributes(main, kept)
+        set_parameter_attributes(main, kept)
 
 
-def _set_parameter_attributes(main: Operation, attributes: list[dict[str, Any]]) -> None:
+def set_parameter_attributes(main: Operation, attributes: list[dict[str, Any]]) -> None:
+    """Replace the attributes of all parameters."""
     entries = [ir.DictAttr.get(entry) for entry in attributes]
     main.attributes["arg_attrs"] = ir.ArrayAttr.get(entries)
 

@@ -20,15 +20,18 @@ import jax._src.pjit
 from jax.extend import core as jax_core
 from jax.extend import source_info_util
 
-from cyxla import stablehlo
+from cyxla import callback_calls, stablehlo
 from cyxla.arguments import Leaf, declared_leaves, path_names, specifications, unsupported_dtype
 from cyxla.dtypes import ArrayType
 from cyxla.errors import ArgumentError, LoweringError
 from cyxla.program import Program, ProgramArray
 
-__all__ = ["refuse_host_callbacks", "trace_program"]
+__all__ = ["trace_program"]
 
 _PYTHON_TARGET: Final = re.compile(r"xla_.*python_(cpu|gpu)_callback")
+_HOST_EFFECTS: Final = frozenset(
+    {"DebugEffect", "OrderedDebugEffect", "IOEffect", "OrderedIOEffect"}
+)
 _REF_ADVICE: Final = "pass the value of the jax.Ref as an argument and return the new one"
 _EFFECT_ADVICE: Final = {
     "ReadEffect": _REF_ADVICE,
@@ -48,13 +51,22 @@ def trace_program(
         leaves = declared_leaves(function, arguments)
     with _tracing_context(_decide_x64(leaves, x64)), _naming(name):
         traced = _trace(function, arguments)
-        refuse_host_callbacks(traced.jaxpr)
-        _refuse_effects(traced.jaxpr)
+        is_cpu = platform == "cpu"
+        if not is_cpu:
+            _refuse_host_callbacks(traced.jaxpr, platform)
+        _refuse_effects(traced.jaxpr, _HOST_EFFECTS if is_cpu else frozenset())
         output_names = path_names("result", traced.out_info)
         _refuse_output_dtypes(output_names, traced.out_info)
         lowered = traced.lower(lowering_platforms=(platform,))
-        artifact = stablehlo.portable_artifact(lowered.compiler_ir("stablehlo"), name)
-        refuse_host_callbacks(traced.jaxpr, artifact.custom_call_targets)
+        host_calls = callback_calls.HostCalls(
+            lowered._lowering.compile_args.get("host_callbacks", ()),
+            x64=jax._src.config.enable_x64.value,
+        )
+        artifact = stablehlo.portable_artifact(
+            lowered.compiler_ir("stablehlo"), name, host_calls.bind
+        )
+        host_callbacks = host_calls.of_program(name)
+        _refuse_other_calls(artifact.custom_call_targets)
         program = Program(
             name=name,
             platform=platform,
@@ -64,9 +76,10 @@ def trace_program(
             stablehlo_version=artifact.version,
             text=artifact.text,
             custom_call_targets=artifact.custom_call_targets,
-            needs_python=False,
+            needs_python=host_callbacks is not None,
             jax_version=jax.__version__,
             flops=_flops(lowered),
+            host_callbacks=host_callbacks,
         )
         _release(traced.jaxpr)
         return program, artifact.constants
@@ -82,22 +95,29 @@ def _named(names: Sequence[str], types: Sequence[ArrayType], side: str) -> tuple
     return tuple(map(ProgramArray.of, names, types))
 
 
-def refuse_host_callbacks(jaxpr: Any, targets: Sequence[str] = ()) -> None:
-    """Raise LoweringError when the function calls back into Python, naming each place.
-
-    Before lowering, the primitives tell, and where they stand. Afterwards the custom-call targets
-    tell too, should a primitive of another name have lowered to a call of Python.
-    """
+def _refuse_host_callbacks(jaxpr: Any, platform: str) -> None:
+    """Raise LoweringError when the function calls back into Python, naming each place."""
     calls = [
         f"{equation.primitive.name} at {source_info_util.summarize(equation.source_info)}"
         for equation in _equations(jaxpr)
         if "callback" in equation.primitive.name or equation.primitive.name == "debug_print"
     ]
-    calls += [f"custom call {target}" for target in targets if _PYTHON_TARGET.fullmatch(target)]
     if calls:
         raise LoweringError(
-            f"it calls back into Python, which native callers do not hold: {'; '.join(calls)};"
-            " remove the call, or return the value as an output"
+            f"it calls back into Python, which programs for {platform!r} cannot: {'; '.join(calls)};"
+            " remove the call, return the value as an output, or lower it for 'cpu'"
+        )
+
+
+def _refuse_other_calls(targets: Sequence[str]) -> None:
+    """Refuse ways to call Python that only JAX's own client can answer."""
+    others = [target for target in targets if _PYTHON_TARGET.fullmatch(target)]
+    others = [target for target in others if target not in callback_calls.TARGETS]
+    if others:
+        raise LoweringError(
+            f"it calls back into Python through {', '.join(f'custom call {it}' for it in others)},"
+            " which needs JAX's own client; use jax.pure_callback, jax.experimental.io_callback or"
+            " jax.debug.callback"
         )
 
 
@@ -108,9 +128,10 @@ def _equations(jaxpr: Any) -> Iterator[Any]:
         yield from _equations(inner)
 
 
-def _refuse_effects(jaxpr: Any) -> None:
+def _refuse_effects(jaxpr: Any, permitted: frozenset[str]) -> None:
     # A jax.Ref that the function makes for itself is gone when the function returns.
     names = {type(effect).__name__ for effect in jaxpr.effects} - {"InternalMutableArrayEffect"}
+    names -= permitted
     if names:
         advice = dict.fromkeys(
             _EFFECT_ADVICE.get(effect, "return what matters as an output")

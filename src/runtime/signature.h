@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,9 @@ struct Signature {
   bool marks_donation = false;  // the compiled code allows an input to be donated
   // Outputs for which the compiled code takes a destination: a donated argument after the inputs.
   std::vector<std::size_t> in_place_outputs;
+  // What the program's host callbacks need, owned by the program's copy; given up when the program
+  // is destroyed, on whichever thread that happens and with locks held.
+  std::shared_ptr<const void> host_callbacks;
 };
 
 }  // namespace cyxla::runtime

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+# Calls of Python from within an execution: what the plugin hands over becomes arrays and back.
+from libc.string cimport memcpy
+
+import re as _re
+
+# How many exceptions of host callbacks wait for the Python calls in flight to raise them.
+cdef enum:
+    MAX_FAILURES = 64
+
+cdef int32_t TOKEN = dtypes.ElementType.TOKEN
+
+cdef object answer_host_call = None    # cyxla.host_callbacks.answer
+cdef bint targets_registered = False
+cdef int watched_calls = 0             # Python calls in flight of programs that call Python
+cdef dict failures = {}                # by number, for those calls
+cdef int last_failure = 0
+
+# In front of the text of a failure, its number leads back to the exception.
+_FAILURE = _re.compile(r"#(\d+) (?=\w+ in the host callback )")
+
+
+def use_host_callbacks(answer):
+    """Let programs call Python through `answer`, before the first is compiled; whether this was the first time."""
+    global answer_host_call, targets_registered
+    cdef Runtime* runtime = need_runtime()
+    cdef string target
+    cdef string platform = b"Host"
+    if targets_registered:
+        return False
+    answer_host_call = answer
+    set_host_function(run_host_callback)
+    for i in range(kHostCallbackTargets.size()):
+        target = kHostCallbackTargets[i]
+        with nogil:
+            runtime.register_ffi_handler(target, platform, <void*>host_callback_handler)
+    targets_registered = True
+    return True
+
+
+cdef cpp_bool run_host_callback(const HostCall& call, HostCallError& error) noexcept with gil:
+    try:
+        arguments = tuple([argument_array(call.argument(i)) for i in range(call.num_arguments())])
+        expected = tuple([expected_array(call.result(i)) for i in range(call.num_results())])
+        results = answer_host_call(call.function(), arguments, expected)
+        if len(results) == len(expected) and type(results) is tuple:
+            for i in range(len(expected)):
+                copy_result(results[i], call.result(i))
+            return True
+        write_error(error, remember(results.error) + results.text)
+    except BaseException as unexpected:
+        write_error(error, f"{type(unexpected).__name__} around a host callback: {unexpected}")
+    return False
+
+
+cdef object argument_array(const HostArray& given):
+    if given.element_type == TOKEN:
+        return None
+    array = memory.aligned_empty(shape_of(given), dtypes.dtype_of(given.element_type))
+    # A copy: the plugin reuses its memory, and the function may keep what it gets.
+    if given.size_bytes > 0:
+        memcpy(PyArray_DATA(<PyArrayObject*><PyObject*>array), given.data, given.size_bytes)
+    array.flags.writeable = False
+    return array
+
+
+cdef object expected_array(const HostArray& wanted):
+    if wanted.element_type == TOKEN:
+        return None, ()
+    return dtypes.dtype_of(wanted.element_type), shape_of(wanted)
+
+
+cdef tuple shape_of(const HostArray& array):
+    return tuple([array.dimensions[k] for k in range(array.dimensions.size())])
+
+
+cdef int copy_result(object result, const HostArray& wanted) except -1:
+    if result is None or wanted.size_bytes == 0:
+        return 0
+    if not isinstance(result, cnp.ndarray) or <size_t>result.nbytes != wanted.size_bytes:
+        raise errors.Error("its results were not checked")
+    memcpy(wanted.data, PyArray_DATA(<PyArrayObject*><PyObject*>result), wanted.size_bytes)
+    return 0
+
+
+cdef str remember(object failure):
+    """Keeps an exception for the Python call that it ends, if there is any such call; returns its number."""
+    global last_failure
+    if watched_calls == 0:
+        return ""
+    last_failure += 1
+    failures[last_failure] = failure
+    if len(failures) > MAX_FAILURES:
+        del failures[next(iter(failures))]
+    return f"#{last_failure} "
+
+
+cdef int write_error(HostCallError& error, str text) except -1:
+    cdef bytes encoded = text.encode("utf-8", "replace")[:error.size() - 1]
+    memcpy(error.data(), <const char*>encoded, len(encoded))
+    error.data()[len(encoded)] = 0
+    return 0
+
+
+cdef void begin_watched_call() noexcept:
+    global watched_calls
+    watched_calls += 1
+
+
+cdef int end_watched_call(int result) except -1:
+    """Ends what begin_watched_call began; raises the error of a call that failed, with its cause."""
+    global watched_calls
+    failed = cause = None
+    if result != 0:
+        try:
+            raise_error()
+        except errors.ExecutionError as error:
+            found = _FAILURE.search(str(error))
+            failed = error if found is None else errors.ExecutionError(_FAILURE.sub("", str(error), 1))
+            cause = None if found is None else failures.pop(int(found[1]), None)
+        except errors.Error as error:
+            failed = error
+    watched_calls -= 1
+    if watched_calls == 0:
+        failures.clear()
+    if failed is not None:
+        raise failed from cause
+    return 0

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Python functions that programs call while they execute: `jax.pure_callback` and its like.
+
+A program names each function by a number of this process. The functions are held by the Program
+and by what is compiled from it, and known here only for as long as one of those lives.
+"""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NamedTuple, NoReturn, TypeAlias
+
+import numpy as np
+
+from cyxla.dtypes import AnyArray, AnyDtype
+from cyxla.errors import Error, UnsupportedError
+
+__all__ = ["Failure", "HostCallback", "HostCallbacks", "answer", "known_callbacks"]
+
+
+class HostCallback:
+    """One function: what to call, the number in the program, and where the user wrote it."""
+
+    def __init__(self, function: Callable[..., Any], where: str) -> None:
+        self.function: Final = function
+        self.where: Final = where
+        self.number: Final = next(_numbers)
+        _callbacks[self.number] = self
+
+
+class HostCallbacks:
+    """The functions of one program. Bound to this process: copied by reference, never pickled."""
+
+    def __init__(self, program: str, callbacks: Sequence[HostCallback]) -> None:
+        self.program: Final = program
+        self.callbacks: Final = tuple(callbacks)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> HostCallbacks:
+        return self
+
+    def __copy__(self) -> HostCallbacks:
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        self.refuse_to_leave()
+
+    def refuse_to_leave(self) -> NoReturn:
+        """Raise UnsupportedError: the functions exist in this process only."""
+        raise UnsupportedError(
+            f"program {self.program!r} calls Python functions of this process"
+            f" ({'; '.join(callback.where for callback in self.callbacks)}), so it cannot be saved"
+            " or pickled; lower the function in the process that runs it, or remove the callbacks"
+        )
+
+
+class Failure(NamedTuple):
+    """What a function raised, and how an error of the execution tells it."""
+
+    error: BaseException
+    text: str
+
+
+# What a function must return in one place; a dtype of None stands for a token.
+_Expected: TypeAlias = tuple[AnyDtype | None, tuple[int, ...]]
+
+_numbers: Final = itertools.count(1)
+_callbacks: Final[weakref.WeakValueDictionary[int, HostCallback]] = weakref.WeakValueDictionary()
+
+
+def known_callbacks() -> int:
+    """How many functions there are whose programs live."""
+    return len(_callbacks)
+
+
+def answer(
+    number: int, arguments: tuple[AnyArray | None, ...], expected: tuple[_Expected, ...]
+) -> tuple[AnyArray | None, ...] | Failure:
+    """Call the function with this number and return its arrays, each C-contiguous and as expected.
+
+    `arguments` has None for tokens, and so has the result. Whatever goes wrong becomes a Failure.
+    """
+    callback = _callbacks.get(number)
+    where = f"number {number}" if callback is None else callback.where
+    try:
+        if callback is None:
+            raise Error("its program was lowered in another process, or is gone; lower it again")
+        return _checked(callback.function(*arguments), expected)
+    except BaseException as error:  # the plugin must not see it, and the caller of the program must
+        return Failure(error, f"{type(error).__name__} in the host callback {where}: {error}")
+
+
+def _checked(results: Any, expected: tuple[_Expected, ...]) -> tuple[AnyArray | None, ...]:
+    if not isinstance(results, tuple) or len(results) != len(expected):
+        got = f"{len(results)}" if isinstance(results, tuple) else type(results).__name__
+        raise TypeError(f"it must return a tuple of {len(expected)} arrays, not {got}")
+    return tuple(map(_checked_array, range(len(expected)), results, expected))
+
+
+def _checked_array(index: int, result: Any, expected: _Expected) -> AnyArray | None:
+    dtype, shape = expected
+    if dtype is None:
+        return None
+    array = np.asarray(result)
+    if array.dtype != dtype or array.shape != shape:
+        raise TypeError(
+            f"result {index} must be {dtype.name} of shape {shape}, not"
+            f" {array.dtype.name} of shape {array.shape}"
+        )
+    return np.asarray(array, order="C")
