@@ -13,6 +13,7 @@ from cyxla import ffi, host_callbacks, runtime
 from cyxla.compile_settings import CompileOption, Settings, check_settings
 from cyxla.debug_options import jaxlib_debug_options
 from cyxla.errors import CompileError, UnsupportedError
+from cyxla.plugin_preload import cuda_data_folder
 from cyxla.program import Program
 from cyxla.small_matrices import faster_of_both
 
@@ -59,6 +60,9 @@ _CALLS_PYTHON: Final = "it calls back into Python"
 
 # What the plugins say when they cannot read a program, as opposed to compile it.
 _UNREADABLE: Final = ("Failed to parse", "unregistered operation", "vhlo", "bytecode")
+
+# Where a CUDA plugin looks for ptxas and libdevice.
+_CUDA_FOLDER_OPTION: Final = "xla_gpu_cuda_data_dir"
 
 # JAX functions behind the families of library routines that JAX calls: the prefix of the library,
 # the letter of the precision and the suffix vary.
@@ -151,6 +155,7 @@ def compile_program(
 def usable_settings(settings: Settings, info: runtime.RuntimeInfo, *, stacklevel: int) -> Settings:
     """The settings for the plugin: without what it cannot do, with a RuntimeWarning about it."""
     settings = settings._replace(debug_options=jaxlib_debug_options(info.plugin.path))
+    settings = _with_cuda_folder(settings, info)
     if not settings.outputs_in_place or info.inplace_outputs:
         return settings
     warnings.warn(
@@ -160,6 +165,16 @@ def usable_settings(settings: Settings, info: runtime.RuntimeInfo, *, stacklevel
         stacklevel=stacklevel,
     )
     return settings._replace(outputs_in_place=False)
+
+
+def _with_cuda_folder(settings: Settings, info: runtime.RuntimeInfo) -> Settings:
+    """Tell a CUDA plugin where ptxas and libdevice are, as JAX does, unless the caller did."""
+    folder = cuda_data_folder(info.plugin.path) if info.plugin.platform == "cuda" else None
+    if folder is None or _CUDA_FOLDER_OPTION in settings.overrides:
+        return settings
+    overrides = {**settings.overrides, _CUDA_FOLDER_OPTION: str(folder)}
+    optional = settings.optional | {_CUDA_FOLDER_OPTION}
+    return settings._replace(overrides=overrides, optional=optional)
 
 
 def check_platform(program: Program, info: runtime.RuntimeInfo) -> None:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 __all__ = [
     "PACKAGES",
-    "PLUGIN_GROUP",
+    "PLUGIN_GROUPS",
     "InstalledLibrary",
     "PluginPackage",
     "entry_points",
@@ -25,8 +25,8 @@ __all__ = [
     "same_file",
 ]
 
-PLUGIN_GROUP = "xla_plugins"
-"""An entry-point group; each entry names an import package with a plugin's library in it."""
+PLUGIN_GROUPS = {"xla_plugins": "*.so", "jax_plugins": "*plugin*.so"}
+"""Entry-point groups; each entry names an import package with a library of such a name in it."""
 
 
 class PluginPackage(NamedTuple):
@@ -84,6 +84,7 @@ class InstalledLibrary(NamedTuple):
     version: str | None
     platform: str | None
     path: Path
+    group: str = ""  # the entry-point group that it was found by
 
     @property
     def source(self) -> str:
@@ -92,13 +93,14 @@ class InstalledLibrary(NamedTuple):
 
 
 def installed_libraries() -> Iterator[InstalledLibrary]:
-    """Yield the libraries of the known packages in their order, then those of the plugin group."""
+    """Yield the libraries of the known packages in their order, then those of the plugin groups."""
     for package in PACKAGES:
         for path in package.libraries():
             yield InstalledLibrary(
                 package.distribution, package.version_of(path), package.platform, path
             )
-    yield from _group_libraries()
+    for group, pattern in PLUGIN_GROUPS.items():
+        yield from _group_libraries(group, pattern)
 
 
 def installed_library_at(path: Path) -> InstalledLibrary | None:
@@ -130,15 +132,15 @@ def entry_source(entry: importlib.metadata.EntryPoint) -> str:
     return ", ".join(part for part in (distribution, f"entry point {entry.name}") if part)
 
 
-def _group_libraries() -> Iterator[InstalledLibrary]:
-    for entry in entry_points(PLUGIN_GROUP):
+def _group_libraries(group: str, pattern: str) -> Iterator[InstalledLibrary]:
+    for entry in entry_points(group):
         top, *below = entry.value.partition(":")[0].strip().split(".")
         name, version = _name_and_version(entry.dist)
         for root in _package_folders(top):
-            for path in sorted(root.joinpath(*below).glob("*.so")):
-                yield InstalledLibrary(
-                    entry.value if name is None else name, version, _platform_in(entry.name), path
-                )
+            for path in sorted(root.joinpath(*below).glob(pattern)):
+                distribution = entry.value if name is None else name
+                platform = _platform_in(entry.name)
+                yield InstalledLibrary(distribution, version, platform, path, group)
 
 
 def _platform_in(name: str) -> str | None:

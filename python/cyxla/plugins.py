@@ -7,12 +7,15 @@
    (see `PluginModule`); these modules are imported, their libraries are not opened;
 2. CPU plugins of known packages, the newest first: `lammps-jax-pjrt-cpu`, `fastatomstruct-xla-cpu`,
    `xla-cpu-pjrt`;
-3. JAX's GPU plugins, `jax-cuda13-pjrt`, `jax-cuda12-pjrt`, `jax-rocm7-pjrt`, then `libtpu`;
-4. other packages in the entry-point group `xla_plugins`, by name.
+3. JAX's GPU plugins, `jax-cuda13-pjrt`, `jax-cuda12-pjrt`, `jax-rocm7-pjrt`; then the library in
+   the environment variable `TPU_LIBRARY_PATH`, and `libtpu`;
+4. other packages in the entry-point groups `xla_plugins` and `jax_plugins`, by name;
+5. what JAX's environment variable `PJRT_NAMES_AND_LIBRARY_PATHS` names.
 
 The packages of 2 to 4 are found by their files on disk. They are not imported, and no library is
-opened before the runtime is initialized. A library that cannot be a plugin of this process is left
-out; `rejected_plugins` tells why.
+opened before the runtime is initialized. Options that JAX takes from its environment variables
+(see `plugin_environment`) are among a plugin's `create_options`. What cannot be a plugin of this
+process is left out; `rejected_plugins` tells why.
 """
 
 from __future__ import annotations
@@ -24,17 +27,32 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
 from cyxla.errors import PluginError
+from cyxla.plugin_environment import (
+    LIBRARIES_VARIABLE,
+    TPU_LIBRARY_VARIABLE,
+    environment_options,
+    named_libraries,
+    tpu_library,
+)
 from cyxla.plugin_file import plugin_file_fault
-from cyxla.plugin_options import OptionValue, checked_options, default_options, known_options
+from cyxla.plugin_options import (
+    KnownOption,
+    OptionValue,
+    checked_options,
+    default_options,
+    known_options,
+)
 from cyxla.plugin_packages import (
     PACKAGES,
-    PLUGIN_GROUP,
+    PLUGIN_GROUPS,
+    InstalledLibrary,
     entry_points,
     entry_source,
     installed_libraries,
     installed_library_at,
     same_file,
 )
+from cyxla.plugin_preload import cuda_libraries
 
 __all__ = [
     "ENTRY_POINT_GROUP",
@@ -70,7 +88,7 @@ ENTRY_POINT_GROUP = "cyxla.plugins"
 _PIP_PACKAGES = {
     "cpu": "lammps-jax-pjrt-cpu",
     "cuda": "'jax-cuda13-plugin[with-cuda]'",
-    "rocm": "jax-rocm7-pjrt",
+    "rocm": "'jax-rocm7-plugin[with-rocm]'",
     "tpu": "libtpu",
 }
 
@@ -123,12 +141,12 @@ class PluginModule(Protocol):
 
 def available_plugins() -> tuple[Plugin, ...]:
     """Return every installed plugin, in the order that the module's documentation states."""
-    return tuple(found for found in _candidates() if isinstance(found, Plugin))
+    return tuple(found for found in _configured_candidates() if isinstance(found, Plugin))
 
 
 def rejected_plugins() -> tuple[RejectedPlugin, ...]:
     """Return what looks like a plugin and cannot be one of this process, with the reasons."""
-    return tuple(found for found in _candidates() if isinstance(found, RejectedPlugin))
+    return tuple(found for found in _configured_candidates() if isinstance(found, RejectedPlugin))
 
 
 def find_plugin(platform: str | None = None) -> Plugin:
@@ -139,8 +157,9 @@ def find_plugin(platform: str | None = None) -> Plugin:
     `PLATFORM_PREFERENCE`.
 
     Raises:
-        PluginError: the platform is unknown, nothing is installed for it, or the file in
-            `CYXLA_PJRT_PLUGIN` cannot be a plugin.
+        PluginError: the platform is unknown, nothing is installed for it, the file in
+            `CYXLA_PJRT_PLUGIN` cannot be a plugin, or an environment variable of JAX's asks for a
+            client option in vain.
     """
     asked_by = "the argument platform"
     if platform is None and os.environ.get(PLATFORM_ENVIRONMENT_VARIABLE):
@@ -156,7 +175,7 @@ def find_plugin(platform: str | None = None) -> Plugin:
     for wanted in PLATFORM_PREFERENCE if platform is None else (platform,):
         for plugin in plugins:
             if plugin.platform == wanted:
-                return plugin
+                return _configured(plugin)
     raise PluginError(_recipe(platform, candidates))
 
 
@@ -170,8 +189,9 @@ def plugin_from_path(path: Path, platform: str | None = None, source: str = "pat
     """Return the plugin in a library, with the default options of `platform` ("cpu" if None).
 
     Raises:
-        PluginError: the file cannot be a plugin of this process, the platform is unknown, or the
-            file is that of an installed package for another platform.
+        PluginError: the file cannot be a plugin of this process, the platform is unknown, the
+            file is that of an installed package for another platform, or an environment variable
+            of JAX's asks for a client option in vain.
     """
     check_plugin_file(path, source)
     check_platform(platform, "the argument platform")
@@ -188,7 +208,7 @@ def plugin_from_path(path: Path, platform: str | None = None, source: str = "pat
                 f"{PLATFORM_ENVIRONMENT_VARIABLE}={library.platform}"
             )
     # The dynamic loader would search its own folders for a name without a slash.
-    return Plugin(wanted, path.absolute(), source, default_options(wanted, known))
+    return _configured(_plugin(wanted, path.absolute(), source, known))
 
 
 def check_plugin_file(path: Path, source: str) -> None:
@@ -205,9 +225,13 @@ def check_plugin_file(path: Path, source: str) -> None:
 
 
 def _candidates() -> Iterator[Plugin | RejectedPlugin]:
-    """Yield every candidate once, in the documented order; of one file only the first."""
+    """Yield every candidate once, in the documented order; of one file only the first.
+
+    The environment's options are not applied yet: a mistake in those for a platform that nobody
+    uses is no error.
+    """
     seen: list[Path] = []
-    for found in (*_entry_point_plugins(), *_package_plugins()):
+    for found in (*_entry_point_plugins(), *_package_plugins(), *_named_plugins()):
         if found.path is not None:
             if any(same_file(found.path, path) for path in seen):
                 continue
@@ -215,22 +239,75 @@ def _candidates() -> Iterator[Plugin | RejectedPlugin]:
         yield found
 
 
+def _configured_candidates() -> Iterator[Plugin | RejectedPlugin]:
+    """Yield the candidates with the environment's options; one that these rule out is rejected."""
+    for found in _candidates():
+        try:
+            yield _configured(found) if isinstance(found, Plugin) else found
+        except PluginError as error:
+            yield RejectedPlugin(found.source, found.path, str(error))
+
+
+def _configured(plugin: Plugin) -> Plugin:
+    """Return the plugin with the client options that JAX's environment variables ask for.
+
+    Raises:
+        PluginError: a variable has no meaning, or two contradict each other.
+    """
+    options = environment_options(plugin.platform)
+    return plugin._replace(create_options=MappingProxyType({**plugin.create_options, **options}))
+
+
+def _plugin(
+    platform: str, path: Path, source: str, known: Mapping[str, KnownOption] | None
+) -> Plugin:
+    preload = cuda_libraries(path) if platform == "cuda" else ()
+    return Plugin(platform, path, source, default_options(platform, known), preload)
+
+
 def _package_plugins() -> Iterator[Plugin | RejectedPlugin]:
-    for library in installed_libraries():
+    for library in _libraries():
         fault = plugin_file_fault(library.path)
         if fault is None and library.platform is None:
-            fault = f"the name of its entry point in the group {PLUGIN_GROUP} tells no platform"
+            fault = f"the name of its entry point in the group {library.group} tells no platform"
         if fault is not None or library.platform is None:
             yield RejectedPlugin(library.source, library.path, str(fault))
             continue
-        # JAX's options from environment variables and the libraries to preload go here for GPUs.
         known = known_options(library.distribution, library.version)
-        yield Plugin(
-            library.platform,
-            library.path,
-            library.source,
-            default_options(library.platform, known),
-        )
+        yield _plugin(library.platform, library.path, library.source, known)
+
+
+def _libraries() -> Iterator[InstalledLibrary]:
+    """Yield the installed libraries, before libtpu the one that is to take its place."""
+    named = tpu_library()
+    for library in installed_libraries():
+        if named is not None and (library.platform == "tpu" or library.group):
+            yield InstalledLibrary(TPU_LIBRARY_VARIABLE, None, "tpu", named)
+            named = None
+        yield library
+    if named is not None:
+        yield InstalledLibrary(TPU_LIBRARY_VARIABLE, None, "tpu", named)
+
+
+def _named_plugins() -> Iterator[Plugin | RejectedPlugin]:
+    for platform, path, options in named_libraries():
+        fault = options if isinstance(options, str) else None
+        if fault is None and path is not None:
+            fault = plugin_file_fault(path)
+        if fault is not None or path is None or isinstance(options, str):
+            yield RejectedPlugin(LIBRARIES_VARIABLE, path, str(fault))
+            continue
+        library = installed_library_at(path)
+        known = None if library is None else known_options(library.distribution, library.version)
+        plugin = _plugin(platform, path, LIBRARIES_VARIABLE, known)
+        try:
+            given = checked_options(
+                options, plugin=f"the plugin {path}", platform=platform, known=known
+            )
+        except PluginError as error:
+            yield RejectedPlugin(LIBRARIES_VARIABLE, path, str(error))
+            continue
+        yield plugin._replace(create_options=MappingProxyType({**plugin.create_options, **given}))
 
 
 def _entry_point_plugins() -> Iterator[Plugin | RejectedPlugin]:
@@ -300,7 +377,7 @@ def _recipe(platform: str | None, candidates: tuple[Plugin | RejectedPlugin, ...
         )
     lines.append(
         f"Looked for: {', '.join(packages)}; "
-        f"the entry-point groups {ENTRY_POINT_GROUP} and {PLUGIN_GROUP}."
+        f"the entry-point groups {', '.join((ENTRY_POINT_GROUP, *PLUGIN_GROUPS))}."
     )
     lines.extend(f"Rejected: {line}" for line in rejected)
     return "\n".join(lines)

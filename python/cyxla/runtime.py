@@ -19,8 +19,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cyxla import ffi
 from cyxla.errors import ArgumentError, Error, ForkError, PluginError
+from cyxla.plugin_advice import load_advice
+from cyxla.plugin_environment import set_tpu_variables
 from cyxla.plugin_options import OptionValue, checked_options, known_options, optional_names
 from cyxla.plugin_packages import installed_library_at
+from cyxla.plugin_preload import cuda_libraries
 from cyxla.plugins import (
     PLATFORM_ENVIRONMENT_VARIABLE,
     Plugin,
@@ -204,10 +207,12 @@ def _chosen_plugin(
     """Return the plugin that the arguments mean, and advice in case it cannot be loaded."""
     if plugin is None:
         found = find_plugin(platform)
-        if found.platform == "cpu" or platform is not None or not chosen_by_preference():
+        if found.platform == "cpu":
             return found, ""
+        if platform is not None or not chosen_by_preference():
+            return found, _elsewhere(found.platform)
         return found, (
-            f"\n{found.platform!r} was chosen as the most preferred platform that has a plugin. "
+            f"{found.platform!r} was chosen as the most preferred platform that has a plugin. "
             f"If this machine has no such device, set {PLATFORM_ENVIRONMENT_VARIABLE}=cpu"
         )
     if isinstance(plugin, Plugin):
@@ -218,12 +223,20 @@ def _chosen_plugin(
             )
         path = Path(plugin.path)
         check_plugin_file(path, plugin.source)
-        return plugin._replace(path=path.absolute()), ""
+        return plugin._replace(path=path.absolute()), _elsewhere(plugin.platform)
     if isinstance(plugin, str | os.PathLike):
-        return plugin_from_path(Path(plugin), platform), ""
+        found = plugin_from_path(Path(plugin), platform)
+        return found, _elsewhere(found.platform)
     raise ArgumentError(
         f"plugin is {plugin!r} ({type(plugin).__name__}); give a cyxla.Plugin or the path of one"
     )
+
+
+def _elsewhere(platform: str) -> str:
+    if platform == "cpu":
+        return ""
+    variable = PLATFORM_ENVIRONMENT_VARIABLE
+    return f"To compute on the CPU instead, use platform='cpu' or set {variable}=cpu"
 
 
 def _load(
@@ -250,7 +263,9 @@ def _load(
     check_devices(create_options, threads)
     extension = _extension()
     os.environ.setdefault(_LOG_LEVEL_VARIABLE, "1")
-    _preload(plugin)
+    if plugin.platform == "tpu":
+        set_tpu_variables()
+    lost = _preload(plugin)
     try:
         with pool_size(threads):
             loaded: LoadedPlugin = extension.load_runtime(
@@ -260,7 +275,9 @@ def _load(
         text = str(error)
         if str(plugin.path) not in text:
             text = f"the plugin {plugin.path} ({plugin.source}) cannot be used: {text}"
-        raise PluginError(f"{text}{advice}") from error
+        distribution = plugin.source if library is None else library.distribution
+        lines = [text, *lost, load_advice(plugin.platform, distribution, text), advice]
+        raise PluginError("\n".join(line for line in lines if line)) from error
     used = {
         name: value for name, value in create_options.items() if name not in loaded.dropped_options
     }
@@ -284,16 +301,26 @@ def _load(
     return state
 
 
-def _preload(plugin: Plugin) -> None:
-    """Open the libraries that the plugin names; the dynamic loader then finds them by soname."""
+def _preload(plugin: Plugin) -> list[str]:
+    """Open the libraries that the plugin names; the dynamic loader then finds them by soname.
+
+    Returns what became of those of NVIDIA's that cannot be opened: which of them a program needs
+    nobody knows, and all of them need the driver, whose absence the plugin tells better.
+    """
+    lost = []
+    found = cuda_libraries(plugin.path) if plugin.preload else ()
     for path in plugin.preload:
         try:
             _preloaded.append(ctypes.CDLL(str(path), mode=ctypes.RTLD_LOCAL))
         except OSError as error:
+            if path in found:
+                lost.append(f"Not opened before it: {path}: {error}")
+                continue
             raise PluginError(
                 f"cannot load {path}, which the plugin {plugin.path} ({plugin.source}) needs: "
                 f"{error}"
             ) from error
+    return lost
 
 
 def _own_state() -> _State:

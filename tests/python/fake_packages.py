@@ -11,6 +11,27 @@ from pathlib import Path
 
 import pytest
 
+# Of JAX's variables those that discovery reads; set by whoever runs the tests, they would decide.
+_VARIABLES = (
+    "CUDA_ROOT",
+    "CYXLA_PJRT_PLUGIN",
+    "CYXLA_PLATFORM",
+    "JAX_CUDA_VISIBLE_DEVICES",
+    "JAX_MOCK_GPU_TOPOLOGY",
+    "JAX_PJRT_CLIENT_CREATE_OPTIONS",
+    "JAX_ROCM_VISIBLE_DEVICES",
+    "MOCK_NUM_GPU_PROCESSES",
+    "PJRT_NAMES_AND_LIBRARY_PATHS",
+    "TPU_LIBRARY_PATH",
+    "XLA_CLIENT_MEM_FRACTION",
+    "XLA_PYTHON_CLIENT_ABORT_COLLECTIVES_ON_FAILURE",
+    "XLA_PYTHON_CLIENT_ALLOCATOR",
+    "XLA_PYTHON_CLIENT_COLLECTIVE_MEM_SIZE_MB",
+    "XLA_PYTHON_CLIENT_MEM_FRACTION",
+    "XLA_PYTHON_CLIENT_PREALLOCATE",
+    "XLA_PYTHON_CLIENT_USE_TFRT_GPU_CLIENT",
+)
+
 _ADDRESS = 0x10000  # where the file would lie in memory; not its offset, which is 0
 
 
@@ -74,9 +95,9 @@ def only_site(monkeypatch: pytest.MonkeyPatch, *sites: Path) -> None:
     """Make the folders the only ones with installed packages; the standard library stays."""
     standard = [path for path in sys.path if "site-packages" not in path]
     monkeypatch.setattr(sys, "path", [*map(str, sites), *standard])
-    for package in ("xla_plugins", "jax_plugins", "libtpu"):
+    for package in ("xla_plugins", "jax_plugins", "libtpu", "nvidia"):
         # One that a test imported would still be found.
         monkeypatch.delitem(sys.modules, package, raising=False)
     importlib.invalidate_caches()
-    for variable in ("CYXLA_PJRT_PLUGIN", "CYXLA_PLATFORM"):
+    for variable in _VARIABLES:
         monkeypatch.delenv(variable, raising=False)

@@ -92,8 +92,8 @@ def test_nothing_installed(site: Path) -> None:
         "Install one:  pip install lammps-jax-pjrt-cpu\n"
         "or set CYXLA_PJRT_PLUGIN to the path of a plugin's shared library.\n"
         "Looked for: lammps-jax-pjrt-cpu, fastatomstruct-xla-cpu, xla-cpu-pjrt, jax-cuda13-pjrt, "
-        "jax-cuda12-pjrt, jax-rocm7-pjrt, libtpu; the entry-point groups cyxla.plugins and "
-        "xla_plugins."
+        "jax-cuda12-pjrt, jax-rocm7-pjrt, libtpu; the entry-point groups cyxla.plugins, "
+        "xla_plugins, jax_plugins."
     )
 
 
@@ -104,8 +104,8 @@ def test_nothing_installed_for_a_platform(site: Path) -> None:
         "Install one:  pip install 'jax-cuda13-plugin[with-cuda]'\n"
         "or set CYXLA_PJRT_PLUGIN to the path of a plugin's shared library.\n"
         "Installed are plugins for cpu: choose one with platform= or CYXLA_PLATFORM.\n"
-        "Looked for: jax-cuda13-pjrt, jax-cuda12-pjrt; the entry-point groups cyxla.plugins and "
-        "xla_plugins."
+        "Looked for: jax-cuda13-pjrt, jax-cuda12-pjrt; the entry-point groups cyxla.plugins, "
+        "xla_plugins, jax_plugins."
     )
 
 

@@ -44,7 +44,7 @@ FAKE_PLUGIN_EXPORT void fake_plugin_reset(void) {
 
 FAKE_PLUGIN_EXPORT void fake_plugin_set(int32_t setting, int64_t value) {
   fake_plugin::set_setting(static_cast<fake_plugin_setting>(setting), value);
-  if (setting <= FAKE_PLUGIN_FFI) {
+  if (setting <= FAKE_PLUGIN_GPU_CUSTOM_CALL) {
     fake_plugin::fill_table();
   }
 }

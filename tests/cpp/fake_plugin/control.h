@@ -35,7 +35,9 @@ enum fake_plugin_setting {
                              3 one whose register_handler is null */
   FAKE_PLUGIN_FFI_MAJOR,  /* [0] version of XLA's FFI */
   FAKE_PLUGIN_FFI_MINOR,  /* [4] */
-  FAKE_PLUGIN_FFI_NO_METADATA,     /* 1: handlers are kept without being asked for their version */
+  FAKE_PLUGIN_FFI_NO_METADATA, /* 1: handlers are kept without being asked for their version */
+  FAKE_PLUGIN_GPU_CUSTOM_CALL, /* 0: no extension for custom calls on GPUs, 1: one, 2: one without
+                                  its function in its size, 3: one whose function is null */
   FAKE_PLUGIN_STABLEHLO_ATTRIBUTE, /* 0: a list of three, 1: absent, 2: a list of two, 3: a string
                                     */
   FAKE_PLUGIN_PLATFORM,            /* 0: the platform is called "fake", 1: "cpu" */
@@ -70,10 +72,13 @@ enum fake_plugin_record {
   FAKE_PLUGIN_COMPILE_OPTIONS, /* the bytes of the last Client_Compile */
   FAKE_PLUGIN_PROGRAM_FORMAT,
   FAKE_PLUGIN_PROGRAM_CODE,
-  FAKE_PLUGIN_HOST_LAYOUT,   /* minor_to_major of the last ToHostBuffer, "1 0", or "none" */
-  FAKE_PLUGIN_NON_DONATABLE, /* non_donatable_input_indices of the last Execute, "0 1" */
-  FAKE_PLUGIN_FFI_HANDLERS,  /* a line "target platform address" for each handler that was kept */
-  FAKE_PLUGIN_VIOLATION,     /* the first misuse of the API since the last reset */
+  FAKE_PLUGIN_HOST_LAYOUT,      /* minor_to_major of the last ToHostBuffer, "1 0", or "none" */
+  FAKE_PLUGIN_NON_DONATABLE,    /* non_donatable_input_indices of the last Execute, "0 1" */
+  FAKE_PLUGIN_FFI_HANDLERS,     /* a line "target platform address" for each handler that was
+                                   kept */
+  FAKE_PLUGIN_GPU_CUSTOM_CALLS, /* a line "target api_version instantiate prepare initialize
+                                   execute" for each handler, addresses but for the version */
+  FAKE_PLUGIN_VIOLATION,        /* the first misuse of the API since the last reset */
   FAKE_PLUGIN_NUM_RECORDS
 };
 

@@ -6,6 +6,7 @@
 
 #include "error.h"
 #include "ffi_handlers.h"
+#include "gpu_custom_call.h"
 #include "ledger.h"
 #include "settings.h"
 
@@ -51,7 +52,10 @@ PJRT_Error* register_handler(RegisterHandlerArgs* args) {
 PJRT_Extension_Base* extensions() noexcept {
   static FfiExtension ffi;
   static PJRT_Extension_Base layouts;
-  ffi = {{sizeof ffi, PJRT_Extension_Type_FFI, nullptr}, nullptr, nullptr, register_handler};
+  ffi = {{sizeof ffi, PJRT_Extension_Type_FFI, gpu_custom_call_extension()},
+         nullptr,
+         nullptr,
+         register_handler};
   layouts = {sizeof layouts, PJRT_Extension_Type_Layouts, &ffi.base};
   switch (setting(FAKE_PLUGIN_FFI)) {
     case 1:

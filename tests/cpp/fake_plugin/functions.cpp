@@ -11,6 +11,7 @@ constexpr const char* kNames[] = {
     FAKE_PLUGIN_FUNCTIONS(FAKE_PLUGIN_NAME, FAKE_PLUGIN_NAME)
 #undef FAKE_PLUGIN_NAME
         "PJRT_FFI_Register_Handler",
+    "PJRT_Gpu_Register_Custom_Call",
     "PJRT_Error_Destroy",
     "PJRT_Error_Message",
 };

@@ -48,6 +48,7 @@ enum class Function : std::uint32_t {
   FAKE_PLUGIN_FUNCTIONS(FAKE_PLUGIN_ID, FAKE_PLUGIN_ID)
 #undef FAKE_PLUGIN_ID
       PJRT_FFI_Register_Handler,
+  PJRT_Gpu_Register_Custom_Call,
   kCanFail,  // the functions before this one return an error
   PJRT_Error_Destroy = kCanFail,
   PJRT_Error_Message,

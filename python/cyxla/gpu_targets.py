@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The FFI handlers for GPUs that JAX's plugin packages ship beside the plugin.
+
+They are read from the package's extension modules, as jaxlib does when jax is imported, without
+jax: importing that would make it look for devices of its own.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import re
+import warnings
+from collections.abc import Iterator
+from importlib import metadata
+from pathlib import Path
+from types import ModuleType
+from typing import NamedTuple
+
+__all__ = ["PACKAGES", "GpuTarget", "gpu_targets"]
+
+PACKAGES = {
+    "cuda": ("jax_cuda13_plugin", "jax_cuda12_plugin"),
+    "rocm": ("jax_rocm10_plugin", "jax_rocm7_plugin", "jax_rocm60_plugin"),
+}
+"""The import packages with a platform's handlers, in jaxlib's order."""
+
+_MODULES = ("_solver", "_hybrid", "_linalg", "_sparse", "_prng", "_rnn", "_triton")
+_LEGACY_TRITON = "triton_kernel_call"
+_NUMBERS = re.compile(r"\d+(?:\.\d+)*")
+
+
+class GpuTarget(NamedTuple):
+    """One handler: its target's name, a capsule or a dict of stages, and its API version.
+
+    Version 1 is XLA's typed FFI, 0 the custom call that came before it.
+    """
+
+    name: str
+    target: object
+    api_version: int
+
+
+def gpu_targets(platform: str, library: Path | None = None) -> Iterator[GpuTarget]:
+    """Yield the handlers for "cuda" or "rocm" of the package that belongs to a plugin.
+
+    Of several packages the one for the CUDA or ROCm version of the plugin in `library` is taken,
+    the first installed one without. None are yielded where no package is installed, or for CUDA,
+    with a RuntimeWarning, where its version is not jaxlib's: JAX lowers to the handlers of its own
+    version. A module that cannot be imported, for want of the vendor's libraries, is a
+    RuntimeWarning, and the others are yielded.
+
+    Other platforms have none: XLA for TPUs has what JAX needs built in.
+    """
+    package = _package(platform, library)
+    if package is None or not _is_of_jaxlib(platform, package):
+        return
+    names = set[str]()
+    for module_name in _MODULES:
+        module = _module(package, module_name)
+        for target in () if module is None else _module_targets(module, module_name):
+            if target.name not in names:
+                names.add(target.name)
+                yield target
+
+
+def _module_targets(module: ModuleType, name: str) -> Iterator[GpuTarget]:
+    if name == "_hybrid":
+        # These call LAPACK on the host through pointers that this fills in from SciPy.
+        module.initialize()
+    if name == "_triton":
+        yield GpuTarget(_LEGACY_TRITON, module.get_custom_call(), 0)
+    for target, handler in module.registrations().items():
+        yield GpuTarget(target, handler, 1)
+
+
+def _package(platform: str, library: Path | None) -> str | None:
+    installed = [name for name in PACKAGES.get(platform, ()) if importlib.util.find_spec(name)]
+    version = re.search(r"xla_(\w+\d+)$", library.parent.name) if library is not None else None
+    if version is not None:
+        installed = [name for name in installed if name == f"jax_{version[1]}_plugin"]
+    return installed[0] if installed else None
+
+
+def _module(package: str, name: str) -> ModuleType | None:
+    try:
+        return importlib.import_module(f"{package}.{name}")
+    except ImportError as error:
+        warnings.warn(
+            f"the GPU kernels in {package}.{name} cannot be loaded: {error}. Programs that need "
+            "them will not compile",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+        return None
+
+
+def _is_of_jaxlib(platform: str, package: str) -> bool:
+    if platform != "cuda":
+        return True  # released on a schedule of its own; jaxlib does not compare it either
+    distribution = package.replace("_", "-")
+    try:
+        own, jaxlib = metadata.version(distribution), metadata.version("jaxlib")
+    except metadata.PackageNotFoundError:
+        return True  # nothing to compare
+    if _numbers(own) == _numbers(jaxlib):
+        return True
+    warnings.warn(
+        f"{distribution} {own} has GPU kernels for another version of JAX than jaxlib {jaxlib}, "
+        f"and none of them is used: pip install '{distribution}=={jaxlib}', or jax and jaxlib "
+        f"{own}",
+        RuntimeWarning,
+        stacklevel=3,
+    )
+    return False
+
+
+def _numbers(version: str) -> str:
+    found = _NUMBERS.match(version)
+    return version if found is None else found[0]

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What to do when a plugin cannot be loaded, told from what it said."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+__all__ = ["load_advice"]
+
+_NO_GPU = ("No visible GPU devices", "CUDA_ERROR", "cuInit", "no ROCm-capable device")
+_NO_TPU = ("No jellyfish device", "TPU initialization failed")
+_MISSING_LIBRARY = re.compile(r"([\w.+-]+\.so[\w.]*): cannot open shared object file")
+_NVIDIA_DEVICES = ("/dev/nvidia0", "/dev/nvidiactl", "/dev/dxg")
+_ROCM_DEVICE = "/dev/kfd"
+
+
+def load_advice(platform: str, distribution: str, message: str) -> str:
+    """Return what to install or set after a plugin's failure to load, or an empty string.
+
+    `distribution` is the plugin's, as in `Plugin.source`; `message` is the plugin's own.
+    """
+    if missing := _MISSING_LIBRARY.search(message):
+        return _library_advice(platform, distribution, missing[1])
+    if platform in ("cuda", "rocm") and any(sign in message for sign in _NO_GPU):
+        return _gpu_advice(platform)
+    if platform == "tpu" and any(sign in message for sign in _NO_TPU):
+        return "This machine has no TPU that libtpu can use; another program may hold it"
+    return ""
+
+
+def _library_advice(platform: str, distribution: str, library: str) -> str:
+    if platform == "rocm":
+        major = re.search(r"rocm(\d+)", distribution)
+        package = f"jax-rocm{major[1] if major else 7}-plugin"
+        return (
+            f"{library} belongs to ROCm: install ROCm under /opt/rocm, or "
+            f"pip install '{package}[with-rocm]'"
+        )
+    if platform == "cuda":
+        version = re.search(r"cuda(\d+)", distribution)
+        package = f"jax-cuda{version[1] if version else 13}-plugin"
+        return f"{library} is missing: pip install '{package}[with-cuda]'"
+    return ""
+
+
+def _gpu_advice(platform: str) -> str:
+    variables: tuple[str, ...]
+    if platform == "rocm":
+        there = os.path.exists(_ROCM_DEVICE)
+        variables = ("HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "JAX_ROCM_VISIBLE_DEVICES")
+        device, driver = _ROCM_DEVICE, "the amdgpu driver"
+    else:
+        there = any(Path(device).exists() for device in _NVIDIA_DEVICES)
+        variables = ("CUDA_VISIBLE_DEVICES", "JAX_CUDA_VISIBLE_DEVICES")
+        device, driver = _NVIDIA_DEVICES[0], "NVIDIA's driver (nvidia-smi lists its devices)"
+    if not there:
+        return f"There is no {device}: install {driver}, or give the container the device"
+    values = [f"{name}={os.environ[name]}" for name in variables if name in os.environ]
+    return f"Check {driver} and {', '.join(values) or variables[0]}"

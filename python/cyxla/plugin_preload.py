@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""NVIDIA's libraries that CUDA plugins need, in the packages where pip puts them.
+
+A CUDA plugin opens them by soname when it first needs one, and finds them by itself only if all
+packages share a folder; and that for CUDA 12 also accepts libraries of CUDA 13. So the libraries of
+the plugin's own CUDA version are opened before it, in JAX's order. The packages are not imported.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+__all__ = ["cuda_data_folder", "cuda_libraries", "cuda_version"]
+
+# Folders of the namespace package `nvidia` and the sonames in them, in the order in which JAX opens
+# them; sonames count on their own, not with CUDA.
+_LIBRARIES: dict[int, tuple[tuple[str, str], ...]] = {
+    12: (
+        ("cuda_runtime", "libcudart.so.12"),
+        ("cuda_nvrtc", "libnvrtc.so.12"),
+        ("cublas", "libcublas.so.12"),
+        ("cublas", "libcublasLt.so.12"),
+        ("nccl", "libnccl.so.2"),
+        ("cuda_cupti", "libcupti.so.12"),
+        ("cusparse", "libcusparse.so.12"),
+        ("cusolver", "libcusolver.so.11"),
+        ("cufft", "libcufft.so.11"),
+        ("nvshmem", "libnvshmem_host.so.3"),
+        ("cudnn", "libcudnn.so.9"),
+    ),
+    13: (
+        ("cu13", "libcudart.so.13"),
+        ("cu13", "libnvrtc.so.13"),
+        ("cu13", "libcublas.so.13"),
+        ("cu13", "libcublasLt.so.13"),
+        ("nccl", "libnccl.so.2"),
+        ("cu13", "libcupti.so.13"),
+        ("cu13", "libcusparse.so.12"),
+        ("cu13", "libcusolver.so.12"),
+        ("cu13", "libcufft.so.12"),
+        ("nvshmem", "libnvshmem_host.so.3"),
+        ("cudnn", "libcudnn.so.9"),
+    ),
+}
+
+# Where the compiler ptxas and the library libdevice are.
+_DATA_FOLDERS = {12: "cuda_nvcc", 13: "cu13"}
+
+
+def cuda_version(library: Path) -> int | None:
+    """Return the CUDA version that a plugin was built for, told from the folder that it is in."""
+    found = re.search(r"cuda(\d+)", library.parent.name)
+    return None if found is None else int(found[1])
+
+
+def cuda_libraries(library: Path) -> tuple[Path, ...]:
+    """Return the installed libraries to open before a CUDA plugin; for any other plugin none."""
+    version = cuda_version(library)
+    roots = list(_nvidia_folders()) if version in _LIBRARIES else []
+    found = []
+    for folder, soname in _LIBRARIES.get(version or 0, ()):
+        paths = (root / folder / "lib" / soname for root in roots)
+        found.extend([path for path in paths if path.exists()][:1])
+    return tuple(found)
+
+
+def cuda_data_folder(library: Path) -> Path | None:
+    """Return the folder with `bin/ptxas` and `nvvm/libdevice` for a CUDA plugin, if there is one.
+
+    That is the one in the environment variable `CUDA_ROOT`, as for JAX, else the package's for the
+    CUDA version of the plugin.
+    """
+    version = cuda_version(library)
+    if version is None:
+        return None
+    if root := os.environ.get("CUDA_ROOT"):
+        return Path(root)
+    for root_folder in _nvidia_folders():
+        folder = root_folder / _DATA_FOLDERS.get(version, f"cu{version}")
+        if (folder / "bin" / "ptxas").exists() or (folder / "nvvm" / "libdevice").exists():
+            return folder
+    return None
+
+
+def _nvidia_folders() -> Iterator[Path]:
+    try:
+        spec = importlib.util.find_spec("nvidia")
+    except (ImportError, ValueError, AttributeError):
+        return
+    for location in (None if spec is None else spec.submodule_search_locations) or ():
+        yield Path(location)
