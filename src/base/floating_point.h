@@ -39,9 +39,9 @@ class KernelFloatingPointScope {
 
 // Gives a plugin the floating-point state that a program starts with, and restores the caller's at
 // the end of the scope, exception flags included. Without it the caller's rounding mode would
-// change what a plugin computes and folds, for good where it starts threads, as those inherit the
-// state; the caller's traps would end the process; and the plugin's flags would stay behind. Owned
-// by the scope; used by one thread.
+// change what the plugin computes, now and while it compiles; the caller's traps would end the
+// process; and the plugin's flags would stay. Threads that the plugin starts inherit the state.
+// Owned by the scope; used by one thread.
 class PluginFloatingPointScope {
  public:
 #if defined(__x86_64__)
