@@ -17,7 +17,7 @@ from pathlib import Path
 from types import MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from cyxla import ffi
+from cyxla import ffi, xla_flags
 from cyxla.errors import ArgumentError, Error, ForkError, PluginError
 from cyxla.plugin_options import OptionValue, checked_options, known_options, optional_names
 from cyxla.plugin_packages import installed_library_at
@@ -250,6 +250,14 @@ def _load(
     check_devices(create_options, threads)
     extension = _extension()
     os.environ.setdefault(_LOG_LEVEL_VARIABLE, "1")
+    if plugin.platform == "cpu":  # a client in a child process would take a GPU's memory
+        xla_flags.check_for_plugin(
+            plugin.path,
+            create_options,
+            optional,
+            plugin.preload,
+            f"the plugin {plugin.path} ({plugin.source})",
+        )
     _preload(plugin)
     try:
         with pool_size(threads):
