@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any, Final
 
-from cyxla import plugins, runtime
+from cyxla import plugins, runtime, xla_flags
 from cyxla.dtypes import ArrayType
 from cyxla.errors import ArgumentError, LargeConstantsWarning, LoweringError, PluginError
 from cyxla.program import Program, ProgramArray, identifier
@@ -78,6 +78,7 @@ def lower(
         from cyxla import tracing
     except ImportError as error:
         raise LoweringError(f"lowering needs jax: pip install 'jax>=0.10.2' ({error})") from error
+    xla_flags.check_for_jax()
     program, constants = tracing.trace_program(
         function, arguments, platform=platform, name=name, x64=x64
     )

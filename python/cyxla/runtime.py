@@ -17,7 +17,7 @@ from pathlib import Path
 from types import MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from cyxla import ffi
+from cyxla import ffi, xla_flags
 from cyxla.errors import ArgumentError, Error, ForkError, PluginError
 from cyxla.plugin_advice import load_advice
 from cyxla.plugin_environment import set_tpu_variables
@@ -265,6 +265,14 @@ def _load(
     os.environ.setdefault(_LOG_LEVEL_VARIABLE, "1")
     if plugin.platform == "tpu":
         set_tpu_variables()
+    if plugin.platform == "cpu":  # a client in a child process would take a GPU's memory
+        xla_flags.check_for_plugin(
+            plugin.path,
+            create_options,
+            optional,
+            plugin.preload,
+            f"the plugin {plugin.path} ({plugin.source})",
+        )
     lost = _preload(plugin)
     try:
         with pool_size(threads):

@@ -5,8 +5,8 @@
 #include <cstring>
 #include <numeric>
 
+#include "base/floating_point.h"
 #include "direct/copy_bytes.h"
-#include "direct/floating_point.h"
 
 namespace cyxla::direct {
 namespace {
@@ -111,7 +111,7 @@ bool Context::run(const cyxla_input* inputs, void* const* outputs) noexcept {
     copy_in(inputs);
   }
   {
-    [[maybe_unused]] const FloatingPointScope scope;
+    [[maybe_unused]] const KernelFloatingPointScope scope;
     if (!runner_.run()) {
       return false;
     }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "base/floating_point.h"
 #include "base/scope_guard.h"
 
 namespace cyxla::runtime {
@@ -46,6 +47,7 @@ PjrtContext::PjrtContext(const pjrt::Client& client, Capabilities capabilities,
 
 bool PjrtContext::execute(const cyxla_input* inputs, void* const* outputs, InputPolicy policy,
                           Failure& failure) noexcept {
+  const PluginFloatingPointScope floating_point;
   const ScopeGuard end([this] { finish(); });
   failure.what = "passing input %zu of";
   for (std::size_t i = 0; i < inputs_.size(); ++i) {

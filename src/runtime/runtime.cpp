@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/floating_point.h"
 #include "direct/refusal.h"
 
 namespace cyxla::runtime {
@@ -79,6 +80,7 @@ Runtime::Runtime(const pjrt::Plugin& plugin, pjrt::Client client,
 Runtime& Runtime::load(const std::string& path, pjrt::NamedValues options,
                        const std::set<std::string>& optional) {
   const std::lock_guard lock(load_mutex);
+  const PluginFloatingPointScope floating_point;
   if (get() != nullptr) {
     throw Error(ErrorCode::kPlugin, "",
                 "the process already runs the plugin " + get()->plugin().api().source() +
@@ -122,6 +124,7 @@ Program* Runtime::compile(std::string_view code, std::string_view format,
   check_not_forked("compile");
   const std::shared_lock lock(lifetime_);
   check_open("compile");
+  const PluginFloatingPointScope floating_point;
   destroy_idle_programs();
   signature.marks_donation = marks_donation(code);
   const auto start = std::chrono::steady_clock::now();
@@ -173,6 +176,7 @@ std::string Runtime::direct_refusal(bool may_fork) {
   check_not_forked("try the direct route");
   const std::shared_lock lock(lifetime_);
   check_open("try the direct route");
+  const PluginFloatingPointScope floating_point;
   return direct_route_.plugin_refusal(may_fork);
 }
 
@@ -180,6 +184,7 @@ std::string Runtime::serialize(const Program& program) {
   check_not_forked("serialize a program");
   const std::shared_lock lock(lifetime_);
   check_open("serialize a program");
+  const PluginFloatingPointScope floating_point;
   return program.executable().serialize();
 }
 

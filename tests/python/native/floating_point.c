@@ -4,28 +4,43 @@
 #include <Python.h>
 #include <cyxla/cyxla_import.h>
 #include <fenv.h>
+#include <stdint.h>
 #include <xmmintrin.h>
 
 static const cyxla_api* cyxla;
 
-static unsigned short x87_control(void) {
-  unsigned short word;
-  __asm__ volatile("fnstcw %0" : "=m"(word));
-  return word;
+/* MXCSR, and the control word and the exception flags of the x87 unit. */
+typedef struct {
+  unsigned mxcsr, x87_control, x87_flags;
+} state;
+
+static state current(void) {
+  uint16_t control, status;
+  __asm__ volatile("fnstcw %0\n\tfnstsw %1" : "=m"(control), "=m"(status));
+  return (state){_mm_getcsr(), control, status & 0x3f};
 }
 
-/* execute(executable, input address, output addresses, state) -> (result, the state afterwards,
- * whether the x87 unit's is as before). `state` is the thread's MXCSR during the call alone; the
- * x87 unit rounds in the same way then. An input address of 0 makes the call fail. */
+/* The x87 unit has no flags afterwards: with one whose exception traps, the next instruction of
+ * the unit would. */
+static void set_state(unsigned mxcsr, unsigned x87_control) {
+  const uint16_t control = (uint16_t)x87_control;
+  __asm__ volatile("fnclex\n\tfldcw %0" : : "m"(control));
+  _mm_setcsr(mxcsr);
+}
+
+/* execute(executable, input address, output addresses, zero_copy, mxcsr, x87_control) -> (result,
+ * mxcsr, x87_control, x87_flags): the state during the call alone, and what it is afterwards. An
+ * input address of 0 makes the call fail. */
 static PyObject* py_execute(PyObject* self, PyObject* args) {
   (void)self;
   PyObject* executable = NULL;
   PyObject* input_address = NULL;
   PyObject* output_addresses = NULL;
-  unsigned state = 0;
+  int zero_copy = 0;
+  unsigned mxcsr = 0, x87_control = 0;
   void* outputs[8];
-  if (!PyArg_ParseTuple(args, "OO!O!I", &executable, &PyLong_Type, &input_address, &PyTuple_Type,
-                        &output_addresses, &state)) {
+  if (!PyArg_ParseTuple(args, "OO!O!pII", &executable, &PyLong_Type, &input_address,
+                        &PyTuple_Type, &output_addresses, &zero_copy, &mxcsr, &x87_control)) {
     return NULL;
   }
   const cyxla_program_spec* spec = cyxla->program_spec(executable);
@@ -41,21 +56,38 @@ static PyObject* py_execute(PyObject* self, PyObject* args) {
   if (PyErr_Occurred()) {
     return NULL;
   }
-  const unsigned own = _mm_getcsr();
-  const int own_rounding = fegetround();
-  fesetround((int)(state & 0x6000U) >> 3);
-  const unsigned short x87_before = x87_control();
-  _mm_setcsr(state);
-  const int result = cyxla->execute(spec, &input, outputs, 1);
-  const unsigned after = _mm_getcsr();
-  const int is_x87_same = x87_before == x87_control();
-  fesetround(own_rounding);
-  _mm_setcsr(own);
-  return Py_BuildValue("(iIO)", result, after, is_x87_same ? Py_True : Py_False);
+  fenv_t own;
+  fegetenv(&own);
+  set_state(mxcsr, x87_control);
+  const int result = cyxla->execute(spec, &input, outputs, zero_copy);
+  const state after = current();
+  fesetenv(&own);
+  return Py_BuildValue("(iIII)", result, after.mxcsr, after.x87_control, after.x87_flags);
+}
+
+/* call(function, mxcsr, x87_control) -> (what the function returned, mxcsr, x87_control,
+ * x87_flags): as execute(), around a Python function. */
+static PyObject* py_call(PyObject* self, PyObject* args) {
+  (void)self;
+  PyObject* function = NULL;
+  unsigned mxcsr = 0, x87_control = 0;
+  if (!PyArg_ParseTuple(args, "OII", &function, &mxcsr, &x87_control)) {
+    return NULL;
+  }
+  fenv_t own;
+  fegetenv(&own);
+  set_state(mxcsr, x87_control);
+  PyObject* result = PyObject_CallNoArgs(function);
+  const state after = current();
+  fesetenv(&own);
+  return result == NULL ? NULL
+                        : Py_BuildValue("(NIII)", result, after.mxcsr, after.x87_control,
+                                        after.x87_flags);
 }
 
 static PyMethodDef methods[] = {
     {"execute", py_execute, METH_VARARGS, NULL},
+    {"call", py_call, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""XLA_FLAGS that XLA would end the process over, for each plugin and for JAX's own XLA."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import cyxla
+from child_process import run_code
+from cpu_plugins import CPU_LIBRARIES, variables
+from cyxla import xla_flags
+
+_ADVICE = (
+    "Unset it, or take the flag out; options of one program go to compile_program(program, "
+    "options={...})"
+)
+_INITIALIZE = """
+    import os, cyxla
+    try:
+        cyxla.initialize(jax_targets=False)
+        print("loaded")
+    except cyxla.PluginError as error:
+        print(error)
+        del os.environ["XLA_FLAGS"]
+        print(cyxla.initialize(jax_targets=False).platform)
+"""
+
+
+@pytest.mark.parametrize("library", CPU_LIBRARIES)
+@pytest.mark.parametrize(
+    ("flags", "complaint"),
+    [
+        ("--xla_nope=1", "Unknown flag in XLA_FLAGS: --xla_nope=1"),
+        (
+            "--xla_cpu_enable_fast_math=maybe",
+            "Couldn't interpret value maybe for flag xla_cpu_enable_fast_math",
+        ),
+        ("--xla_cpu_enable_fast_math=false", None),
+    ],
+)
+def test_a_plugin_that_would_end_the_process_is_an_error(
+    library: str, flags: str, complaint: str | None
+) -> None:
+    environment = variables(library)
+    printed = run_code(_INITIALIZE, env={**environment, "XLA_FLAGS": flags})
+    if complaint is None:
+        assert printed == "loaded\n"
+        return
+    path = environment[cyxla.PLUGIN_ENVIRONMENT_VARIABLE]
+    assert printed.splitlines() == [
+        f"the plugin {path} ({cyxla.PLUGIN_ENVIRONMENT_VARIABLE}) cannot be used: it would end this"
+        f" process over the environment variable XLA_FLAGS={flags!r}: {complaint}. {_ADVICE}",
+        "cpu",
+    ]
+
+
+def test_a_file_of_flags_that_is_not_there() -> None:
+    printed = run_code(_INITIALIZE, env={"XLA_FLAGS": "/nonexistent/flags"})
+    assert "XLA_FLAGS='/nonexistent/flags': Could not open file" in printed
+    assert printed.endswith("\ncpu\n")
+
+
+def test_jax_that_would_end_the_process_is_an_error_of_lowering() -> None:
+    printed = run_code(
+        """
+        import os, jax, cyxla
+        def lower():
+            return cyxla.lower(lambda x: x + 1, [jax.ShapeDtypeStruct((2,), "f4")])
+        try:
+            lower()
+        except cyxla.LoweringError as error:
+            print(error)
+        os.environ["XLA_FLAGS"] = "--xla_cpu_enable_fast_math=false"
+        executable, _ = cyxla.compile_program(lower())
+        print(*executable.run([[1, 2]])[0])
+        """,
+        env={"XLA_FLAGS": "--xla_nope=1"},
+    )
+    assert printed.splitlines() == [
+        "JAX would end this process over the environment variable XLA_FLAGS='--xla_nope=1': "
+        f"Unknown flag in XLA_FLAGS: --xla_nope=1. {_ADVICE}",
+        "2.0 3.0",
+    ]
+
+
+def test_without_the_variable_no_process_is_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("a process was started")
+
+    monkeypatch.setattr(xla_flags.subprocess, "run", refuse)
+    for value in (None, "", " "):
+        monkeypatch.delenv("XLA_FLAGS", raising=False)
+        if value is not None:
+            monkeypatch.setenv("XLA_FLAGS", value)
+        xla_flags.check_for_jax()
+        xla_flags.check_for_plugin(Path("/p.so"), {}, set(), (), "the plugin /p.so")
+    # Nor is one of a program that embeds Python: it would start anew.
+    monkeypatch.setenv("XLA_FLAGS", "--xla_nope=1")
+    for executable in ("/usr/bin/solver", "", None):
+        monkeypatch.setattr("sys.executable", executable)
+        xla_flags.check_for_plugin(Path("/p.so"), {}, set(), (), "the plugin /p.so")
