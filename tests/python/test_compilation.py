@@ -15,7 +15,7 @@ import pytest
 
 import cyxla
 from child_process import run_code
-from cyxla import compilation, runtime, stablehlo
+from cyxla import runtime, stablehlo
 from cyxla.compilation import CompileStatistics, compile_program
 from cyxla.errors import ArgumentError, CompileError, UnsupportedError
 from cyxla.lowering import lower
@@ -260,8 +260,8 @@ def test_without_jaxlibs_handlers_the_error_says_why() -> None:
     ],
 )
 def test_functions_behind_targets(target: str, functions: str) -> None:
-    assert compilation.describe_target(target).startswith(f"{target} (")
-    assert functions in compilation.describe_target(target)
+    assert compile_errors.describe_target(target).startswith(f"{target} (")
+    assert functions in compile_errors.describe_target(target)
 
 
 @pytest.mark.parametrize("library", CPU_LIBRARIES)
