@@ -15,7 +15,7 @@ import pytest
 
 import cyxla
 from child_process import run_code
-from cyxla import runtime, stablehlo
+from cyxla import compile_errors, runtime, stablehlo
 from cyxla.compilation import CompileStatistics, compile_program
 from cyxla.errors import ArgumentError, CompileError, UnsupportedError
 from cyxla.lowering import lower
