@@ -83,10 +83,16 @@ class Session:
 
     def wheels(self) -> None:
         """Download JAX's plugins for GPUs and TPUs and test with them; one interpreter."""
-        version = self.main_version
+        version = list(self.pythons)[-1]  # the oldest has no wheels of JAX's newest version
         python = self._installed(version)
-        command = [python, "-m", "pytest", "-c", ROOT / "pyproject.toml", f"--rootdir={ROOT}"]
-        command += ["-p", "no:cacheprovider", ROOT / "tests" / "wheels", *self.pytest_arguments]
+        command: list[str | Path] = [python, "-m", "pytest", "-c", ROOT / "pyproject.toml"]
+        command += [
+            f"--rootdir={ROOT}",
+            "-p",
+            "no:cacheprovider",
+            ROOT / "tests" / "wheels",
+            *self.pytest_arguments,
+        ]
         with step(f"tests with JAX's wheels on {version}"):
             self._run_runner(f"wheels, Python {version}:", " in ", command, BUILD)
 

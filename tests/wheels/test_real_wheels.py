@@ -34,10 +34,10 @@ _SECONDS = 45
 def _site(distribution: str) -> Path:
     """A folder with the unpacked wheel of a distribution."""
     name = distribution.replace("-", "_")
-    site = _FOLDER / "sites" / name
+    site = _FOLDER / "sites" / f"{sys.version_info[0]}.{sys.version_info[1]}" / name
     if not site.exists():
         version = _WHEELS[distribution]
-        options = ["--no-deps", "--python-version", "3.12", "--only-binary", ":all:", "--quiet"]
+        options = ["--no-deps", "--only-binary", ":all:", "--quiet"]
         subprocess.run(
             [
                 *(sys.executable, "-m", "pip", "download", *options, "--dest", str(_FOLDER)),
@@ -46,8 +46,10 @@ def _site(distribution: str) -> Path:
             check=True,
             timeout=1200,
         )
-        (wheel,) = _FOLDER.glob(f"{name}-{version}-*.whl")
-        partial = site.with_suffix(".partial")
+        own = f"cp{sys.version_info[0]}{sys.version_info[1]}"
+        wheels = list(_FOLDER.glob(f"{name}-{version}-*.whl"))
+        (wheel,) = [wheel for wheel in wheels if f"-{own}-" in wheel.name or "-py3-" in wheel.name]
+        partial = site.parent / f"{name}.partial"
         zipfile.ZipFile(wheel).extractall(partial)
         partial.rename(site)
     return site
@@ -130,13 +132,18 @@ def test_the_options_of_jaxs_variables_have_the_types_that_the_plugin_takes() ->
     assert "No visible GPU devices" in printed
 
 
-def test_the_handlers_of_the_package_are_listed() -> None:
-    lines = _run(
-        f"""
+# The kernels are used beside a jaxlib of their own version only, which need not be installed.
+_AS_JAXLIB = f"""
 import importlib.metadata as metadata
 version = metadata.version
 metadata.version = lambda name: "{_JAXLIB}" if name == "jaxlib" else version(name)
-from pathlib import Path
+"""
+
+
+def test_the_handlers_of_the_package_are_listed() -> None:
+    lines = _run(
+        _AS_JAXLIB
+        + """
 from cyxla.gpu_targets import gpu_targets
 found = list(gpu_targets("cuda", cyxla.find_plugin("cuda").path))
 print(len(found), [t.name for t in found if t.api_version == 0], "jax" in sys.modules)
@@ -146,3 +153,51 @@ print([t.name for t in found if isinstance(t.target, dict)])
         "jax-cuda13-plugin",
     )
     assert lines == ["33 ['triton_kernel_call'] False", "['triton_kernel_call_ffi']"]
+
+
+# Through PJRT's extension for custom calls on GPUs (type 0), as the plugin's C interface has it.
+_REGISTER = """
+import ctypes
+from cyxla.gpu_targets import gpu_targets
+
+class Arguments(ctypes.Structure):
+    _fields_ = [("struct_size", ctypes.c_size_t), ("name", ctypes.c_char_p),
+                ("name_size", ctypes.c_size_t), ("api_version", ctypes.c_int),
+                *((stage, ctypes.c_void_p)
+                  for stage in ("instantiate", "prepare", "initialize", "execute"))]
+
+def word(address):
+    return ctypes.c_uint64.from_address(address).value
+
+def call(address, arguments):
+    function = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)(address)
+    return function(ctypes.addressof(arguments))
+
+python = ctypes.pythonapi
+name_of = ctypes.PYFUNCTYPE(ctypes.c_char_p, ctypes.py_object)(("PyCapsule_GetName", python))
+pointer_of = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
+    ("PyCapsule_GetPointer", python))
+plugin = cyxla.find_plugin("cuda")
+library = ctypes.CDLL(str(plugin.path), mode=ctypes.RTLD_LOCAL)
+library.GetPjrtApi.restype = ctypes.c_void_p
+table = library.GetPjrtApi()
+print(call(word(table + 64), (ctypes.c_uint64 * 2)(16, 0)))  # PJRT_Plugin_Initialize
+extension = word(table + 8)
+while ctypes.c_int.from_address(extension + 8).value != 0:
+    extension = word(extension + 16)
+print(word(extension) >= 32)
+found = list(gpu_targets("cuda", plugin.path))
+refused = []
+for name, target, api_version in found:
+    stages = target if isinstance(target, dict) else {"execute": target}
+    pointers = {stage: pointer_of(capsule, name_of(capsule)) for stage, capsule in stages.items()}
+    arguments = Arguments(64, name.encode(), len(name), api_version, **pointers)
+    if call(word(extension + 24), arguments) is not None:
+        refused.append(name)
+print(len(found), refused)
+"""
+
+
+def test_the_plugin_takes_every_handler_without_a_device() -> None:
+    lines = _run(_AS_JAXLIB + _REGISTER, "jax-cuda13-pjrt", "jax-cuda13-plugin")
+    assert lines == ["None", "True", "33 []"]
