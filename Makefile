@@ -8,7 +8,7 @@ VERSION =
 # For each fuzzer of 'make fuzz'.
 SECONDS = 600
 
-.PHONY: help demo test bench lint ctest sanitize pytest matrix fuzz format clean
+.PHONY: help demo test bench lint ctest sanitize pytest matrix wheels fuzz format clean
 
 help:
 	@echo 'make demo      fit a model with JAX, compile it, minimise it from C++ and Cython threads'
@@ -18,6 +18,7 @@ help:
 	@echo 'make sanitize  the C++ tests under the sanitizers'
 	@echo 'make pytest    the Python tests; VERSION=3.12 for one interpreter, ARGS="-k name" for pytest'
 	@echo 'make matrix    programs of every kind on three versions of JAX with three plugins'
+	@echo 'make wheels    find and load the plugins of JAX for GPUs and TPUs; downloads 700 MB'
 	@echo 'make fuzz      the fuzzers, 10 minutes each; SECONDS=60 for another time'
 	@echo 'make format    rewrite the sources as the formatters want them'
 	@echo 'make bench     time calls beside other ways to call; ARGS=--quick for a minute'
@@ -43,6 +44,10 @@ pytest:
 matrix:
 	@tools/bootstrap
 	@$(PYTHON) tools/matrix.py $(ARGS)
+
+wheels:
+	@tools/bootstrap
+	@$(RUN_TESTS) wheels --version '$(VERSION)'
 
 fuzz:
 	@tools/bootstrap

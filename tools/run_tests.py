@@ -90,6 +90,21 @@ class Session:
             title, f"| {newest} |", [sys.executable, "tools/matrix.py", "--brief", newest]
         )
 
+    def wheels(self) -> None:
+        """Download JAX's plugins for GPUs and TPUs and test with them; one interpreter."""
+        version = list(self.pythons)[-1]  # the oldest has no wheels of JAX's newest version
+        python = self._installed(version)
+        command: list[str | Path] = [python, "-m", "pytest", "-c", ROOT / "pyproject.toml"]
+        command += [
+            f"--rootdir={ROOT}",
+            "-p",
+            "no:cacheprovider",
+            ROOT / "tests" / "wheels",
+            *self.pytest_arguments,
+        ]
+        with step(f"tests with JAX's wheels on {version}"):
+            self._run_runner(f"wheels, Python {version}:", " in ", command, BUILD)
+
     def fuzz(self) -> None:
         """Build the fuzzers and run each, beginning with programs of the installed plugins."""
         python = self._installed(self.main_version)
@@ -184,7 +199,7 @@ class Session:
 def main() -> int:
     """Run the parts named, all without a name; return 1 when one of them failed."""
     parser = argparse.ArgumentParser(description="Runs the tests, all of them or a part.")
-    parser.add_argument("part", nargs="?", choices=[*PARTS, "sanitize", "format"])
+    parser.add_argument("part", nargs="?", choices=[*PARTS, "sanitize", "format", "wheels"])
     parser.add_argument("--version", default="", help="one Python version, such as 3.12")
     parser.add_argument("--seconds", type=int, default=0, help="for each fuzzer")
     parser.epilog = "What follows -- is passed to pytest."

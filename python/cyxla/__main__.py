@@ -22,7 +22,7 @@ from importlib import metadata
 from pathlib import Path
 
 import cyxla
-from cyxla import abi, compile_settings, ffi, plugins, runtime
+from cyxla import abi, compile_settings, ffi, plugin_advice, plugin_options, plugin_packages, plugins, runtime
 from cyxla.errors import Error, PluginError
 
 __all__ = ["main", "print_runtime"]
@@ -164,7 +164,19 @@ def _default_plugin() -> Generator[str, None, bool]:
         return False
     yield f"{chosen.source}, {chosen.path}"
     yield f"chosen as {_reason(chosen)}"
+    if faster := _faster(chosen):
+        yield faster
     return (yield from _loaded())
+
+
+def _faster(chosen: plugins.Plugin) -> str:
+    """Which plugin would be faster than the chosen one, as far as this one's version is known."""
+    library = plugin_packages.installed_library_at(chosen.path)
+    if library is None or chosen.platform != "cpu":
+        return ""
+    known = plugin_options.known_options(library.distribution, library.version)
+    installed = [plugin.source for plugin in plugins.available_plugins()]
+    return "" if known is None else plugin_advice.faster_plugin(library.source, known, installed)
 
 
 def _reason(chosen: plugins.Plugin) -> str:

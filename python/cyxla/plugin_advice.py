@@ -1,19 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What to do when a plugin cannot be loaded, told from what it said."""
+"""What to do when a plugin cannot be loaded, and which other one would be faster."""
 
 from __future__ import annotations
 
 import os
 import re
+from collections.abc import Container, Sequence
 from pathlib import Path
 
-__all__ = ["load_advice"]
+__all__ = ["faster_plugin", "load_advice"]
 
 _NO_GPU = ("No visible GPU devices", "CUDA_ERROR", "cuInit", "no ROCm-capable device")
 _NO_TPU = ("No jellyfish device", "TPU initialization failed")
 _MISSING_LIBRARY = re.compile(r"([\w.+-]+\.so[\w.]*): cannot open shared object file")
 _NVIDIA_DEVICES = ("/dev/nvidia0", "/dev/nvidiactl", "/dev/dxg")
 _ROCM_DEVICE = "/dev/kfd"
+_FASTEST = "lammps-jax-pjrt-cpu"
+_INLINE_OPTION = "asynchronous"
 
 
 def load_advice(platform: str, distribution: str, message: str) -> str:
@@ -59,3 +62,23 @@ def _gpu_advice(platform: str) -> str:
         return f"There is no {device}: install {driver}, or give the container the device"
     values = [f"{name}={os.environ[name]}" for name in variables if name in os.environ]
     return f"Check {driver} and {', '.join(values) or variables[0]}"
+
+
+def faster_plugin(name: str, options: Container[str], installed: Sequence[str]) -> str:
+    """Return which CPU plugin would be faster than one, and why; an empty string for none.
+
+    `name` is its `Plugin.source`, `options` are the names of those that it knows, `installed` the
+    sources of all installed plugins.
+    """
+    if _INLINE_OPTION in options:
+        return ""
+    found = next((source for source in installed if source.startswith(f"{_FASTEST} ")), None)
+    where = (
+        f"{found} is installed and faster: name its library in CYXLA_PJRT_PLUGIN"
+        if found is not None
+        else f"{_FASTEST} is faster: pip install {_FASTEST}, which asks for jax<=0.11.2"
+    )
+    return (
+        f"{where}. It has the option {_INLINE_OPTION!r}, and computes on the caller's thread; "
+        f"{name} has not, and hands every call that is not direct to a thread of its own"
+    )

@@ -70,9 +70,16 @@ def test_the_environment_chooses() -> None:
         f"  CYXLA_PJRT_PLUGIN, {older.path}\n  chosen as the path in CYXLA_PJRT_PLUGIN\n" in by_path
     )
     assert "  PJRT API: 0.81\n" in by_path
+    lammps = next(found for found in available_plugins() if "asynchronous" in found.create_options)
+    assert (
+        f"\n  {lammps.source} is installed and faster: name its library in CYXLA_PJRT_PLUGIN. It "
+        "has the option 'asynchronous', and computes on the caller's thread; "
+        f"{older.source} has not, and hands every call that is not direct to a thread of its own\n"
+    ) in by_path
     assert f"\n  CYXLA_PJRT_PLUGIN={older.path}\n" in by_path
     by_platform = _report(CYXLA_PLATFORM="cpu")
     assert "  chosen as the first plugin for 'cpu', which CYXLA_PLATFORM asks for\n" in by_platform
+    assert "faster" not in by_platform
 
 
 def test_wrong_choices_are_part_of_the_report() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from c_library import build_library
 from child_process import run_code
-from cyxla.plugin_advice import load_advice
+from cyxla.plugin_advice import faster_plugin, load_advice
 from fake_packages import install
 
 _ROCM = "jax_plugins/xla_rocm7/xla_rocm_plugin.so"
@@ -160,4 +160,13 @@ def test_with_a_driver_the_variables_that_hide_devices_are_named(
     monkeypatch.delenv("JAX_CUDA_VISIBLE_DEVICES", raising=False)
     assert load_advice("cuda", "jax-cuda13-pjrt", _NO_GPU) == (
         "Check NVIDIA's driver (nvidia-smi lists its devices) and CUDA_VISIBLE_DEVICES=-1"
+    )
+
+
+def test_the_faster_plugin_is_named_only_to_one_that_is_slower() -> None:
+    assert faster_plugin("mine 1", {"asynchronous": None}, ["lammps-jax-pjrt-cpu 0.11.2"]) == ""
+    assert faster_plugin("old 1", {"cpu_device_count": None}, ["old 1"]) == (
+        "lammps-jax-pjrt-cpu is faster: pip install lammps-jax-pjrt-cpu, which asks for "
+        "jax<=0.11.2. It has the option 'asynchronous', and computes on the caller's thread; old 1 "
+        "has not, and hands every call that is not direct to a thread of its own"
     )
