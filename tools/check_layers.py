@@ -34,7 +34,7 @@ SHORTER_FILES = {"include/cyxla/cyxla.h": 150, "src/runtime/execute.cpp": 200}
 # Only these know jax. The second set works without it, so it imports jax, and the first set, late:
 # inside functions, or for type checkers alone.
 JAX_MODULES = {"arguments", "stablehlo", "tracing"}
-LATE_JAX_MODULES = {"compilation", "ffi", "lowering"}
+LATE_JAX_MODULES = {"compilation", "ffi", "jaxlib_targets", "lowering"}
 # These, and plugin_*, work without the extension module, so they import nothing that needs it.
 PURE_MODULES = {"abi", "dtypes", "errors", "memory", "plugins"}
 
