@@ -215,6 +215,8 @@ def jaxlib_targets() -> tuple[int, str | None]:
 def _add(name: str, target: _Target) -> None:
     known = _targets.get(name, [])
     for other in known:
+        if other.address == target.address and other.platforms in (None, target.platforms):
+            return
         if other.address != target.address and other.is_for(target.platforms):
             raise ArgumentError(
                 f"FFI target {name!r} is registered already, with another function, and a name "

@@ -30,10 +30,13 @@ class _Plugin:
         self.given: list[tuple[str, str, int]] = []
         self.refused = refused
 
-    def register(self, name: str, platform: str, address: int) -> None:
+    def register(
+        self, name: str, platform: str, address: int
+    ) -> tuple[tuple[int, int], tuple[int, int]]:
         if name == self.refused:
             raise PluginError(f"the plugin refused the custom-call target {name}")
         self.given.append((name, platform, address))
+        return (0, 5 if name == "newer" else 2), (0, 2)
 
     def own(self) -> list[tuple[str, str, int]]:
         """Return what it was given, without the handlers of jaxlib."""
@@ -233,10 +236,61 @@ def test_a_target_of_the_user_takes_the_place_of_jaxlibs(table: Any) -> None:
 
 def test_a_plugin_without_ffi_runs_what_needs_none(table: Any) -> None:
     def refuse(name: str, platform: str, address: int) -> None:
-        raise UnsupportedError("the plugin has no FFI extension")
+        raise UnsupportedError(f"no FFI extension for {name}")
 
     table.attach("cpu", refuse, register_earlier=True)
-    assert table.jaxlib_targets() == (0, "UnsupportedError: the plugin has no FFI extension")
+    count, fault = table.jaxlib_targets()
+    assert count == 0
+    assert fault.startswith("UnsupportedError: no FFI extension for lapack_")
+    for name in ("lapack_spotrf_ffi", "cpu_csr_sparse_dense_ffi"):
+        assert table.registration(name) == (False, f"no FFI extension for {name}")
+
+
+def test_one_handler_of_jaxlibs_that_is_refused_leaves_the_others(table: Any) -> None:
+    plugin = _Plugin(refused="lapack_spotrf_ffi")
+    table.attach("cpu", plugin.register, register_earlier=True)
+    text = "the plugin refused the custom-call target lapack_spotrf_ffi"
+    assert table.jaxlib_targets() == (_JAXLIB_TARGETS - 1, f"PluginError: {text}")
+    assert table.registration("lapack_spotrf_ffi") == (False, text)
+    assert table.registration("lapack_dpotrf_ffi").is_usable
+
+
+def test_what_became_of_each_target(table: Any) -> None:
+    plugin = _Plugin(refused="bad")
+    table.register_ffi_target("newer", _capsule(8))
+    table.register_ffi_target("elsewhere", _capsule(8), "cuda")
+    assert table.registration("newer") is None
+    table.attach("cpu", plugin.register, register_earlier=True)
+    table.register_ffi_target("equal", _capsule(8))
+    with pytest.raises(PluginError):
+        table.register_ffi_target("bad", _capsule(8))
+    assert table.registration("newer") == (True, "adapted from XLA FFI 0.5 to the plugin's 0.2")
+    assert table.registration("equal") == (True, "registered as it is (XLA FFI 0.2)")
+    assert table.registration("bad") == (
+        False,
+        "the plugin refused the custom-call target bad",
+    )
+    assert table.registration("elsewhere") is None
+
+
+def test_cyxlas_own_handlers_are_registered_in_any_case(table: Any) -> None:
+    plugin = _Plugin()
+    name = "xla_ffi_python_cpu_callback"
+    table.register_own(name, 8)
+    assert plugin.given == []
+    table.attach("cpu", plugin.register, register_earlier=False)
+    table.register_own("later", 16)
+    table.register_own("later", 16)
+    assert plugin.given == [(name, "Host", 8), ("later", "Host", 16)]
+    with pytest.raises(ArgumentError, match="'later' is registered already"):
+        table.register_own("later", 24)
+    with pytest.raises(UnsupportedError, match="JAX's handler for Python callbacks"):
+        table.register_ffi_target(name, _capsule(8))
+
+
+def test_only_the_cpu_has_handlers_of_jaxlib(table: Any) -> None:
+    assert len({name for name, _, _ in table.platform_targets("cpu")}) == _JAXLIB_TARGETS
+    assert list(table.platform_targets("tpu")) == []
 
 
 def test_without_jaxlib_its_handlers_are_left_out(
@@ -256,7 +310,7 @@ def test_the_handlers_come_without_importing_jax() -> None:
     printed = run_code("""
         import sys
         from cyxla import ffi
-        ffi.attach("cpu", lambda name, platform, address: None, register_earlier=True)
+        ffi.attach("cpu", lambda name, platform, address: ((0, 1), (0, 1)), register_earlier=True)
         print(ffi.jaxlib_targets(), "jax" in sys.modules)
     """)
     assert printed == f"({_JAXLIB_TARGETS}, None) False\n"

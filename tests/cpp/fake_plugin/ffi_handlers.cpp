@@ -70,6 +70,7 @@ struct RegisterArgs {
 constexpr std::size_t kOldRegisterArgsSize = 84;
 constexpr std::size_t kRegisterArgsSize = 92;
 constexpr int kFirstMinorWithRecord = 4;
+constexpr int kFirstMinorWithState = 5;  // in the metadata
 
 struct Api {
   std::size_t struct_size;
@@ -175,7 +176,7 @@ FfiError* check_version(const std::string& target, Handler handler) {
   if (FfiError* error = handler(&frame); error != nullptr) {
     return error;
   }
-  if (metadata.guard != kGuard) {
+  if (metadata.guard != kGuard && frame.api->version.minor_version < kFirstMinorWithState) {
     violation("a handler", "wrote behind the metadata that it was asked for");
   }
   if (frame.extension_start != &extension.base) {
