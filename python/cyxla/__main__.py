@@ -22,7 +22,16 @@ from importlib import metadata
 from pathlib import Path
 
 import cyxla
-from cyxla import abi, compile_settings, ffi, plugin_advice, plugin_options, plugin_packages, plugins, runtime
+from cyxla import (
+    abi,
+    compile_settings,
+    ffi,
+    plugin_advice,
+    plugin_options,
+    plugin_packages,
+    plugins,
+    runtime,
+)
 from cyxla.errors import Error, PluginError
 
 __all__ = ["main", "print_runtime"]
@@ -71,7 +80,7 @@ def print_runtime() -> None:
     except (Error, ImportError) as error:
         print(f"  {_NOT_LOADED} {type(error).__name__}: {error}")
         return
-    count, fault = ffi.jaxlib_targets()
+    count, fault = ffi.jaxlib_registered()
     print(f"  PJRT API: {info.api_version[0]}.{info.api_version[1]}")
     if loaded is not None:
         print(f"  platform: {info.platform} ({loaded.platform_version})")

@@ -161,6 +161,12 @@ cdef extern from "runtime/runtime.h" namespace "cyxla::runtime" nogil:
         FfiVersion handler_version
         FfiVersion plugin_version
         cpp_bool adapted
+    cdef cppclass GpuHandler "cyxla::pjrt::GpuHandler":
+        int api_version
+        void* instantiate
+        void* prepare
+        void* initialize
+        void* execute
     cdef cppclass Plugin "cyxla::pjrt::Plugin":
         const PluginApi& api()
         const NamedValues& attributes()
@@ -215,6 +221,7 @@ cdef extern from "runtime/runtime.h" namespace "cyxla::runtime" nogil:
         string serialize(const Program& program) except +translate_exception
         FfiRegistration register_ffi_handler(const string& target, const string& platform,
                                              void* handler) except +translate_exception
+        void register_gpu_custom_call(const string& target, const GpuHandler& handler) except +translate_exception
 
 cdef extern from "runtime/program_file.h" namespace "cyxla::runtime" nogil:
     string core_write_program_file "cyxla::runtime::write_program_file"(

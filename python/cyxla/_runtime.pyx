@@ -319,6 +319,20 @@ def register_ffi_handler(str name, str platform, uintptr_t address):
     )
 
 
+def register_gpu_custom_call(str name, int api_version, stages):
+    """Make a handler known to the loaded GPU plugin: the addresses of its functions by the names of their stages."""
+    cdef Runtime* runtime = need_runtime()
+    cdef string target = name.encode()
+    cdef GpuHandler handler
+    handler.api_version = api_version
+    handler.instantiate = <void*><uintptr_t>stages.get("instantiate", 0)
+    handler.prepare = <void*><uintptr_t>stages.get("prepare", 0)
+    handler.initialize = <void*><uintptr_t>stages.get("initialize", 0)
+    handler.execute = <void*><uintptr_t>stages.get("execute", 0)
+    with nogil:
+        runtime.register_gpu_custom_call(target, handler)
+
+
 def serialize(Executable executable not None):
     """What the plugin serializes of a compiled program: bytes for the same plugin on the same machine.
 

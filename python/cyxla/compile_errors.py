@@ -76,7 +76,7 @@ def _explain_targets(program: Program) -> Iterator[str]:
         yield "The program needs these custom calls, which the plugin was not given:"
         for name, reason in missing.items():
             yield f"  {describe_target(name)}: {reason}"
-        count, fault = ffi.jaxlib_targets()
+        count, fault = ffi.jaxlib_registered()
         if fault is not None:
             yield f"Of jaxlib's handlers {count} were given to the plugin: {fault}."
         yield "Register handlers of your own with cyxla.register_ffi_target."

@@ -178,7 +178,7 @@ def _handlers(program: Program) -> tuple[object, ...]:
         version = metadata.version("jaxlib")
     except metadata.PackageNotFoundError:
         version = "none"
-    return (program.custom_call_targets, version, ffi.jaxlib_targets())
+    return (program.custom_call_targets, version, ffi.jaxlib_registered())
 
 
 def _num_cpus() -> int:

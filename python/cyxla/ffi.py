@@ -13,16 +13,17 @@ from __future__ import annotations
 import ctypes
 import threading
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import NamedTuple
 
-from cyxla import jaxlib_targets as of_jaxlib
+from cyxla import gpu_targets, jaxlib_targets
 from cyxla.errors import ArgumentError, Error, UnsupportedError
 
 __all__ = [
     "Registration",
     "attach",
-    "jaxlib_targets",
+    "jaxlib_registered",
     "platform_targets",
     "register_ffi_target",
     "register_own",
@@ -34,6 +35,8 @@ _Version = tuple[int, int]
 # Takes a name, XLA's name of the platform and a handler's address; returns the versions that the
 # handler and the plugin were built for.
 _Register = Callable[[str, str, int], tuple[_Version, _Version]]
+# Takes a name, the version of the API and the addresses of a handler's functions by stage.
+_RegisterGpu = Callable[[str, int, Mapping[str, int]], None]
 
 # The names by which XLA knows the platforms of JAX; "gpu" is JAX's name for two of them.
 _XLA_PLATFORMS = {
@@ -73,6 +76,7 @@ class _Target(NamedTuple):
 class _Attached(NamedTuple):
     platform: str
     register: _Register
+    register_gpu: _RegisterGpu
 
 
 class Registration(NamedTuple):
@@ -159,17 +163,27 @@ def registration(name: str) -> Registration | None:
     return _registrations.get(name)
 
 
-def platform_targets(platform: str) -> Iterator[tuple[str, object, int]]:
+def platform_targets(
+    platform: str, library: Path | None = None
+) -> Iterator[tuple[str, object, int]]:
     """Yield name, capsule or dict, and API version of the handlers that JAX's packages ship.
 
     Raises:
         ImportError: the packages are not installed.
     """
     if platform == "cpu":
-        yield from of_jaxlib.cpu_targets()
+        yield from jaxlib_targets.cpu_targets()
+    yield from gpu_targets.gpu_targets(platform, library)
 
 
-def attach(platform: str, register: _Register, *, register_earlier: bool) -> None:
+def attach(
+    platform: str,
+    register: _Register,
+    *,
+    register_earlier: bool,
+    register_gpu: _RegisterGpu | None = None,
+    library: Path | None = None,
+) -> None:
     """Register targets with the plugin that was just loaded, and later ones as they come.
 
     With `register_earlier` the targets that were registered before and those of jaxlib follow at
@@ -180,7 +194,7 @@ def attach(platform: str, register: _Register, *, register_earlier: bool) -> Non
     with _lock:
         earlier = {name: list(targets) for name, targets in _targets.items()}
         _targets.clear()
-        _attached = _Attached(platform, register)
+        _attached = _Attached(platform, register, register_gpu or _refuse_gpu)
         for name, target in _own_targets.items():
             _offer(name, target)
         if not register_earlier:
@@ -195,7 +209,7 @@ def attach(platform: str, register: _Register, *, register_earlier: bool) -> Non
                         RuntimeWarning,
                         stacklevel=4,
                     )
-        _jaxlib_count, _jaxlib_fault = _register_jaxlib_targets(platform)
+        _jaxlib_count, _jaxlib_fault = _register_jaxlib_targets(_attached, library)
 
 
 def _offer(name: str, target: _Target) -> Error | None:
@@ -207,7 +221,7 @@ def _offer(name: str, target: _Target) -> Error | None:
     return None
 
 
-def jaxlib_targets() -> tuple[int, str | None]:
+def jaxlib_registered() -> tuple[int, str | None]:
     """Return how many of jaxlib's handlers are registered, and why the others are not."""
     return _jaxlib_count, _jaxlib_fault
 
@@ -245,23 +259,52 @@ def _register(
     return Registration(True, f"adapted from XLA FFI {version} to the plugin's {own}")
 
 
-def _register_jaxlib_targets(platform: str) -> tuple[int, str | None]:
-    if platform != "cpu":
-        return 0, f"cyxla registers none for platform {platform!r}"
+def _register_jaxlib_targets(attached: _Attached, library: Path | None) -> tuple[int, str | None]:
+    platform = attached.platform
     count = 0
     fault: Exception | None = None
     # Programs that call none of them run without; those that do say which one is missing.
     try:
-        for name, capsule, api_version in platform_targets(platform):
-            if api_version != 1 or name in _CALLBACK_TARGETS or name in _targets:
+        for name, handler, api_version in platform_targets(platform, library):
+            if name in _CALLBACK_TARGETS or name in _targets:
                 continue
-            target = _Target(_own_platforms(platform), _address(name, capsule), capsule)
-            error = _offer(name, target)
+            stages = handler if isinstance(handler, dict) else {"execute": handler}
+            addresses = {stage: _address(name, capsule) for stage, capsule in stages.items()}
+            target = _Target(_own_platforms(platform), addresses["execute"], handler)
+            error = (
+                _offer(name, target)
+                if platform == "cpu"
+                else _offer_gpu(name, target, api_version, addresses, attached)
+            )
             count += error is None
             fault = fault or error
     except ImportError as error:
         fault = error
+    if fault is None and not count:
+        return 0, f"JAX's packages have none for platform {platform!r}"
     return count, None if fault is None else f"{type(fault).__name__}: {fault}"
+
+
+def _offer_gpu(
+    name: str,
+    target: _Target,
+    api_version: int,
+    addresses: Mapping[str, int],
+    attached: _Attached,
+) -> Error | None:
+    """Register a handler of several stages, or of the old API; return the error if there is one."""
+    try:
+        attached.register_gpu(name, api_version, addresses)
+    except Error as error:
+        _registrations[name] = Registration(False, str(error))
+        return error
+    _registrations[name] = Registration(True, "registered as a custom call on GPUs")
+    _targets[name] = [target]
+    return None
+
+
+def _refuse_gpu(name: str, api_version: int, addresses: Mapping[str, int]) -> None:
+    raise UnsupportedError(f"the plugin takes no custom calls on GPUs, such as {name!r}")
 
 
 def _xla_platforms(name: str, platform: str | None) -> frozenset[str] | None:

@@ -301,7 +301,13 @@ def _load(
     atexit.register(extension.shutdown)
     state = _State(info, create_options, os.getpid())
     try:
-        ffi.attach(plugin.platform, extension.register_ffi_handler, register_earlier=jax_targets)
+        ffi.attach(
+            plugin.platform,
+            extension.register_ffi_handler,
+            register_earlier=jax_targets,
+            register_gpu=extension.register_gpu_custom_call,
+            library=plugin.path,
+        )
     finally:
         # Not before: other threads then take the handlers for granted. And in any case: the plugin
         # is loaded whatever becomes of the handlers.

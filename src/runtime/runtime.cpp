@@ -216,6 +216,13 @@ pjrt::FfiRegistration Runtime::register_ffi_handler(const std::string& target,
   return ffi_registry_.register_handler(target, platform, handler);
 }
 
+void Runtime::register_gpu_custom_call(const std::string& target, const pjrt::GpuHandler& handler) {
+  check_not_forked("register a custom-call target");
+  const std::shared_lock lock(lifetime_);
+  check_open("register a custom-call target");
+  pjrt::register_gpu_custom_call(plugin_.api(), target, handler);
+}
+
 void Runtime::release(Program& program) noexcept {
   if (!program.release() || forked()) {
     return;  // a forked child leaves the plugin's objects alone

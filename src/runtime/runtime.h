@@ -15,6 +15,7 @@
 #include "pjrt/client.h"
 #include "pjrt/compile_options.h"
 #include "pjrt/ffi.h"
+#include "pjrt/gpu_custom_call.h"
 #include "pjrt/plugin.h"
 #include "runtime/capabilities.h"
 #include "runtime/direct_route.h"
@@ -84,6 +85,8 @@ class Runtime {
   // As pjrt::FfiRegistry::register_handler. Throws Error (kShutdown, kFork) too.
   pjrt::FfiRegistration register_ffi_handler(const std::string& target, const std::string& platform,
                                              void* handler);
+  // As pjrt::register_gpu_custom_call. Throws Error (kShutdown, kFork) too.
+  void register_gpu_custom_call(const std::string& target, const pjrt::GpuHandler& handler);
 
   // Gives one reference back; the last one destroys the program, now or when its calls in flight
   // have ended.

@@ -6,6 +6,8 @@ from __future__ import annotations
 import ctypes
 import importlib.util
 import sys
+from collections.abc import Mapping
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -165,7 +167,10 @@ def test_names_of_platforms(table: Any, platform: str, xla_name: str) -> None:
     table.register_ffi_target("own", _capsule(24), platform)
     gpu = [("gpu", xla_name, 16)] if platform in ("cuda", "rocm") else []
     assert plugin.given == [("any", xla_name, 8), *gpu, ("own", xla_name, 24)]
-    assert table.jaxlib_targets() == (0, f"cyxla registers none for platform {platform!r}")
+    assert table.jaxlib_registered() == (
+        0,
+        f"JAX's packages have none for platform {platform!r}",
+    )
 
 
 def test_earlier_targets_are_left_out_on_request(table: Any) -> None:
@@ -173,7 +178,7 @@ def test_earlier_targets_are_left_out_on_request(table: Any) -> None:
     table.register_ffi_target("early", _capsule(8))
     table.attach("cpu", plugin.register, register_earlier=False)
     assert plugin.given == []
-    assert table.jaxlib_targets() == (0, "initialized with jax_targets=False")
+    assert table.jaxlib_registered() == (0, "initialized with jax_targets=False")
     table.register_ffi_target("late", _capsule(16))
     table.register_ffi_target("early", _capsule(24))
     assert plugin.given == [("late", "Host", 16), ("early", "Host", 24)]
@@ -215,7 +220,7 @@ def test_all_handlers_of_jaxlib_and_no_callback(table: Any) -> None:
     plugin = _Plugin()
     table.attach("cpu", plugin.register, register_earlier=True)
     names = [name for name, _, _ in plugin.given]
-    assert table.jaxlib_targets() == (_JAXLIB_TARGETS, None)
+    assert table.jaxlib_registered() == (_JAXLIB_TARGETS, None)
     assert len(set(names)) == len(names) == _JAXLIB_TARGETS
     assert {"lapack_spotrf_ffi", "lapack_zgesdd_ffi", "cpu_csr_sparse_dense_ffi"} <= set(names)
     assert not any("callback" in name for name in names)
@@ -228,7 +233,7 @@ def test_a_target_of_the_user_takes_the_place_of_jaxlibs(table: Any) -> None:
     plugin = _Plugin()
     table.register_ffi_target("lapack_spotrf_ffi", _capsule(8))
     table.attach("cpu", plugin.register, register_earlier=True)
-    assert table.jaxlib_targets() == (_JAXLIB_TARGETS - 1, None)
+    assert table.jaxlib_registered() == (_JAXLIB_TARGETS - 1, None)
     assert [given for given in plugin.given if given[0] == "lapack_spotrf_ffi"] == [
         ("lapack_spotrf_ffi", "Host", 8)
     ]
@@ -239,7 +244,7 @@ def test_a_plugin_without_ffi_runs_what_needs_none(table: Any) -> None:
         raise UnsupportedError(f"no FFI extension for {name}")
 
     table.attach("cpu", refuse, register_earlier=True)
-    count, fault = table.jaxlib_targets()
+    count, fault = table.jaxlib_registered()
     assert count == 0
     assert fault.startswith("UnsupportedError: no FFI extension for lapack_")
     for name in ("lapack_spotrf_ffi", "cpu_csr_sparse_dense_ffi"):
@@ -250,7 +255,7 @@ def test_one_handler_of_jaxlibs_that_is_refused_leaves_the_others(table: Any) ->
     plugin = _Plugin(refused="lapack_spotrf_ffi")
     table.attach("cpu", plugin.register, register_earlier=True)
     text = "the plugin refused the custom-call target lapack_spotrf_ffi"
-    assert table.jaxlib_targets() == (_JAXLIB_TARGETS - 1, f"PluginError: {text}")
+    assert table.jaxlib_registered() == (_JAXLIB_TARGETS - 1, f"PluginError: {text}")
     assert table.registration("lapack_spotrf_ffi") == (False, text)
     assert table.registration("lapack_dpotrf_ffi").is_usable
 
@@ -288,6 +293,46 @@ def test_cyxlas_own_handlers_are_registered_in_any_case(table: Any) -> None:
         table.register_ffi_target(name, _capsule(8))
 
 
+def test_the_handlers_of_a_gpu_package_are_given_stage_by_stage(
+    table: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def targets(platform: str, library: Path | None) -> Any:
+        asked.append((platform, library))
+        yield "plain", _capsule(8), 1
+        yield "staged", {"instantiate": _capsule(16), "execute": _capsule(24)}, 1
+        yield "old", _capsule(32), 0
+        yield "of the user", _capsule(40), 1
+        yield "refused", _capsule(48), 1
+
+    given = []
+
+    def register(name: str, api_version: int, stages: Mapping[str, int]) -> None:
+        if name == "refused":
+            raise PluginError("no room")
+        given.append((name, api_version, dict(stages)))
+
+    monkeypatch.setattr(table.gpu_targets, "gpu_targets", targets)
+    plugin, library = _Plugin(), Path("xla_cuda_plugin.so")
+    table.register_ffi_target("of the user", _capsule(56))
+    table.attach(
+        "cuda", plugin.register, register_earlier=True, register_gpu=register, library=library
+    )
+    assert asked == [("cuda", library)]
+    assert given == [
+        ("plain", 1, {"execute": 8}),
+        ("staged", 1, {"instantiate": 16, "execute": 24}),
+        ("old", 0, {"execute": 32}),
+    ]
+    assert plugin.given == [("of the user", "CUDA", 56)]
+    assert table.jaxlib_registered() == (3, "PluginError: no room")
+    assert table.registration("staged").is_usable
+    assert not table.registration("refused").is_usable
+    with pytest.raises(ArgumentError, match="'staged' is registered already"):
+        table.register_ffi_target("staged", _capsule(64))
+
+
 def test_only_the_cpu_has_handlers_of_jaxlib(table: Any) -> None:
     assert len({name for name, _, _ in table.platform_targets("cpu")}) == _JAXLIB_TARGETS
     assert list(table.platform_targets("tpu")) == []
@@ -301,7 +346,7 @@ def test_without_jaxlib_its_handlers_are_left_out(
     plugin = _Plugin()
     table.attach("cpu", plugin.register, register_earlier=True)
     assert plugin.given == []
-    count, fault = table.jaxlib_targets()
+    count, fault = table.jaxlib_registered()
     assert count == 0
     assert fault.startswith("ModuleNotFoundError: ")
 
@@ -311,6 +356,6 @@ def test_the_handlers_come_without_importing_jax() -> None:
         import sys
         from cyxla import ffi
         ffi.attach("cpu", lambda name, platform, address: ((0, 1), (0, 1)), register_earlier=True)
-        print(ffi.jaxlib_targets(), "jax" in sys.modules)
+        print(ffi.jaxlib_registered(), "jax" in sys.modules)
     """)
     assert printed == f"({_JAXLIB_TARGETS}, None) False\n"
