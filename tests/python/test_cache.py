@@ -260,7 +260,7 @@ def test_a_folder_that_cannot_be_used_is_one_warning(tmp_path: Path) -> None:
     open_to_all = tmp_path / "open"
     open_to_all.mkdir()
     open_to_all.chmod(0o777)
-    for folder, reason in ((file / "folder", "Not a directory"), (open_to_all, "chmod go-w")):
+    for folder, reason in ((file / "folder", "File exists"), (open_to_all, "chmod go-w")):
         with pytest.warns(RuntimeWarning, match=reason) as caught:
             assert not is_hit(example(), folder)
         assert [warning.filename for warning in caught] == [__file__]
