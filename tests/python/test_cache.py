@@ -38,6 +38,9 @@ for name, program in programs.items():
     results = executable.run([np.linspace(0.5, 2.5, count).reshape(array.shape)])
     bits = "".join(result.tobytes().hex() for result in results)
     told = statistics._replace(seconds=0, from_cache=False)
+    if name == "gradient":  # which of its two forms is kept is measured anew
+        print(name, statistics.from_cache)
+        continue
     print(name, statistics.from_cache, executable.route, "|", executable.route_reason, bits, told)
 """
 
