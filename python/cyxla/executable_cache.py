@@ -206,7 +206,7 @@ def _plugin_hash(path: Path, folder: Path) -> str | None:
     """
     try:
         status = path.stat()
-        if not _is_mapped(status):
+        if not _is_mapped(path):
             return None
         identity = repr(
             (
@@ -232,13 +232,14 @@ def _plugin_hash(path: Path, folder: Path) -> str | None:
     return found
 
 
-def _is_mapped(status: os.stat_result) -> bool:
-    """Whether this process has the file in its memory: it may have been replaced since."""
+def _is_mapped(path: Path) -> bool:
+    """Whether this process has that very file in its memory: it may have been replaced since."""
     try:
-        lines = Path("/proc/self/maps").read_text(errors="replace").splitlines()
+        lines = Path("/proc/self/maps").read_text(errors="surrogateescape").splitlines()
     except OSError:
         return True
-    return any(line.split(maxsplit=5)[4] == str(status.st_ino) for line in lines)
+    real = os.path.realpath(path)  # of a file that was replaced the line ends in " (deleted)"
+    return any(line.split(maxsplit=5)[5:] == [real] for line in lines)
 
 
 def _read_own(path: Path) -> bytes | None:
