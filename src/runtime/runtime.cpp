@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "direct/refusal.h"
 #include "pjrt/ffi.h"
+#include "runtime/host_callbacks.h"
 
 namespace cyxla::runtime {
 namespace {
@@ -86,6 +87,7 @@ Runtime& Runtime::load(const std::string& path, pjrt::NamedValues options,
   }
   const pjrt::Plugin& plugin = load_plugin(path);
   std::vector<std::string> dropped_options;
+  note_pool_threads();
   pjrt::Client client = make_client(plugin.api(), std::move(options), optional, dropped_options);
   std::unique_ptr<Runtime> runtime(
       new Runtime(plugin, std::move(client), std::move(dropped_options)));
