@@ -17,18 +17,18 @@ std::atomic<int> waiting_pool_threads{0};
 thread_local int executions = 0;             // of this thread, one within the other
 thread_local bool in_plugin_thread = false;  // a host callback runs on this thread of the plugin's
 
-// What XLA sizes its pools by, read as it does: once, for the client.
+// How many threads of the pool may wait for others.
+std::atomic<int> may_wait{0};
+
+// What XLA sizes its pools by.
 int pool_threads() noexcept {
-  static const int threads = [] {
-    for (const char* name : {"PJRT_NPROC", "NPROC"}) {
-      const char* const value = std::getenv(name);
-      if (const int count = value == nullptr ? 0 : std::atoi(value); count > 0) {
-        return count;
-      }
+  for (const char* name : {"PJRT_NPROC", "NPROC"}) {
+    const char* const value = std::getenv(name);
+    if (const int count = value == nullptr ? 0 : std::atoi(value); count > 0) {
+      return count;
     }
-    return static_cast<int>(std::thread::hardware_concurrency());
-  }();
-  return threads;
+  }
+  return static_cast<int>(std::thread::hardware_concurrency());
 }
 
 bool call_host(const pjrt::HostCall& call, pjrt::HostCallError& error) {
@@ -45,7 +45,9 @@ void set_host_function(pjrt::HostFunction function) noexcept {
   pjrt::set_host_function(call_host);
 }
 
-void note_pool_threads() noexcept { pool_threads(); }
+void note_pool(bool is_synchronous) noexcept {
+  may_wait.store(is_synchronous ? pool_threads() - 1 : 0, std::memory_order_relaxed);
+}
 
 HostCallbackScope::HostCallbackScope(const Program& program) noexcept {
   ++executions;
@@ -53,13 +55,14 @@ HostCallbackScope::HostCallbackScope(const Program& program) noexcept {
     return;
   }
   waits_in_pool_ = true;
-  permitted_ = waiting_pool_threads.fetch_add(1, std::memory_order_acq_rel) + 1 < pool_threads();
+  permitted_ = waiting_pool_threads.fetch_add(1, std::memory_order_acq_rel) <
+               may_wait.load(std::memory_order_relaxed);
   if (!permitted_) {
     record_error(ErrorCode::kUnsupported,
                  "cannot execute the program %.200s from within a host callback: it runs on a "
-                 "thread of the plugin's pool, and the pool of %d has no other thread free to "
-                 "wait for; execute it before or after the program with the callback",
-                 program.signature().name.c_str(), pool_threads());
+                 "thread of the plugin's pool, which would wait for itself; execute it before or "
+                 "after the program with the callback, or directly (route='direct')",
+                 program.signature().name.c_str());
   }
 }
 
