@@ -104,8 +104,9 @@ def _refuse_host_callbacks(jaxpr: Any, platform: str) -> None:
     ]
     if calls:
         raise LoweringError(
-            f"it calls back into Python, which programs for {platform!r} cannot: {'; '.join(calls)};"
-            " remove the call, return the value as an output, or lower it for 'cpu'"
+            f"it calls back into Python, which programs for {platform!r} cannot:"
+            f" {'; '.join(calls)}; remove the call, return the value as an output, or lower it for"
+            " 'cpu'"
         )
 
 

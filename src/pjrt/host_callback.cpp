@@ -148,7 +148,9 @@ const char* HostCall::read(const ffi::ExecuteFrame& frame) noexcept {
   return nullptr;
 }
 
-HostArray HostCall::argument(std::size_t i) const noexcept { return host_array(frame_->arguments, i); }
+HostArray HostCall::argument(std::size_t i) const noexcept {
+  return host_array(frame_->arguments, i);
+}
 
 HostArray HostCall::result(std::size_t i) const noexcept { return host_array(frame_->results, i); }
 
@@ -172,7 +174,8 @@ ffi::Error* host_callback_handler(ffi::CallFrame* frame) {
   }
   HostCallError error;
   HostCall call;
-  if (const char* fault = call.read(*reinterpret_cast<const ffi::ExecuteFrame*>(frame)); fault != nullptr) {
+  if (const char* fault = call.read(*reinterpret_cast<const ffi::ExecuteFrame*>(frame));
+      fault != nullptr) {
     std::snprintf(error.data(), error.size(), "a host callback was called with %s", fault);
     return make_error(*frame, error.data());
   }

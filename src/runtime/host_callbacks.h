@@ -15,9 +15,10 @@ void set_host_function(pjrt::HostFunction function) noexcept;
 void note_pool(bool is_synchronous) noexcept;
 
 // Marks an execution through PJRT by this thread. A host callback may run on a thread of the
-// plugin's pool; an execution that it starts there keeps that thread waiting for others of the pool.
-// One of them has to stay free, or all wait for each other: an execution that would take the last,
-// or any on an asynchronous plugin, is not permitted, with the reason recorded. Lives on the calling thread's stack.
+// plugin's pool; an execution that it starts there keeps that thread waiting for others of the
+// pool. One of them has to stay free, or all wait for each other: an execution that would take the
+// last, or any on an asynchronous plugin, is not permitted, with the reason recorded. Lives on the
+// calling thread's stack.
 class HostCallbackScope {
  public:
   explicit HostCallbackScope(const Program& program) noexcept;

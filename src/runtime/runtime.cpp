@@ -99,8 +99,8 @@ Runtime& Runtime::load(const std::string& path, pjrt::NamedValues options,
   std::vector<std::string> dropped_options;
   const bool is_synchronous = asks_for_synchrony(plugin.api(), options);
   pjrt::Client client = make_client(plugin.api(), std::move(options), optional, dropped_options);
-  note_pool(is_synchronous && std::ranges::find(dropped_options, kAsynchronous) ==
-                                  dropped_options.end());
+  note_pool(is_synchronous &&
+            std::ranges::find(dropped_options, kAsynchronous) == dropped_options.end());
   std::unique_ptr<Runtime> runtime(
       new Runtime(plugin, std::move(client), std::move(dropped_options)));
   pthread_atfork(nullptr, nullptr, [] { forked_child.store(true, std::memory_order_relaxed); });

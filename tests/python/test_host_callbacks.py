@@ -15,10 +15,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from cpu_plugins import CPU_LIBRARIES, run_with_plugin
 from jax.experimental import io_callback
 
 import cyxla
+from cpu_plugins import CPU_LIBRARIES, run_with_plugin
 from cyxla import host_callbacks
 
 S = jax.ShapeDtypeStruct
@@ -72,10 +72,11 @@ ALL_KINDS = """
     assert [s for s in seen if s != "unordered"] == [2, 3, 4], seen
     assert "unordered" in seen
 
-    mapped = jax.vmap(lambda v: jax.pure_callback(np.cos, S((), "f4"), v, vmap_method="sequential"))
-    np.testing.assert_allclose(build(mapped, vector).run([x])[0], np.cos(x), rtol=1e-6)
-    mapped = jax.vmap(lambda v: jax.pure_callback(np.cos, S((), "f4"), v, vmap_method="expand_dims"))
-    np.testing.assert_allclose(build(mapped, vector).run([x])[0], np.cos(x), rtol=1e-6)
+    for method in ("sequential", "expand_dims"):
+        def cosine(v, method=method):
+            return jax.pure_callback(np.cos, S((), "f4"), v, vmap_method=method)
+        got = build(jax.vmap(cosine), vector).run([x])[0]
+        np.testing.assert_allclose(got, np.cos(x), rtol=1e-6)
 
     @jax.custom_vjp
     def sine(v):
@@ -267,9 +268,7 @@ def test_a_function_that_is_gone_is_an_error() -> None:
 
 def test_arguments_are_copies_that_cannot_be_written() -> None:
     kept: list[Any] = []
-    executable = build(
-        lambda x: jax.experimental.io_callback(lambda a: kept.append(a), None, x + 1), VECTOR
-    )
+    executable = build(lambda x: io_callback(lambda a: kept.append(a) or None, None, x + 1), VECTOR)
     for i in range(3):
         executable.run([np.full(2, i, "f4")])
     assert [float(array[0]) for array in kept] == [1, 2, 3]
@@ -277,9 +276,7 @@ def test_arguments_are_copies_that_cannot_be_written() -> None:
 
 def test_wide_dtypes_without_the_flag() -> None:
     wide = S((2,), "f8")
-    executable = build(
-        lambda x: jax.pure_callback(lambda a: np.asarray(a) + 1e-12, wide, x), wide
-    )
+    executable = build(lambda x: jax.pure_callback(lambda a: np.asarray(a) + 1e-12, wide, x), wide)
     assert not jax.config.jax_enable_x64
     assert executable.run([np.ones(2)])[0][0] != 1
 
@@ -374,23 +371,23 @@ def test_nothing_stays_of_many_compilations_and_failures(monkeypatch: pytest.Mon
 def test_an_executable_dropped_during_its_callback() -> None:
     before = settled()
     inside, go_on = threading.Event(), threading.Event()
-
-    def wait(a: Any) -> Any:
-        inside.set()
-        assert go_on.wait(60)
-        return np.asarray(a)
-
-    held = [build(lambda x: jax.pure_callback(wait, VECTOR, x), VECTOR)]
     results: list[Any] = []
-    run = held[0].run
-    thread = threading.Thread(target=lambda: results.append(run([np.ones(2, "f4")])))
+
+    def start() -> threading.Thread:
+        def wait(a: Any) -> Any:
+            inside.set()
+            assert go_on.wait(60)
+            return np.asarray(a)
+
+        run = build(lambda x: jax.pure_callback(wait, VECTOR, x), VECTOR).run
+        return threading.Thread(target=lambda: results.append(run([np.ones(2, "f4")])))
+
+    thread = start()
     thread.start()
     assert inside.wait(60)
-    held.clear()
     gc.collect()
     go_on.set()
     thread.join()
-    del run, wait
-    np.testing.assert_array_equal(results[0][0], [1, 1])
     del thread
+    np.testing.assert_array_equal(results[0][0], [1, 1])
     assert settled() == before
