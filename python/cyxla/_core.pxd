@@ -55,8 +55,10 @@ cdef extern from "pjrt/host_callback.h" namespace "cyxla::pjrt" nogil:
         size_t size()
         const char* operator[](size_t i)
     const HostCallbackTargets kHostCallbackTargets
-    void set_host_function(cpp_bool (*function)(const HostCall& call, HostCallError& error) noexcept) noexcept
     void host_callback_handler()
+
+cdef extern from "runtime/host_callbacks.h" namespace "cyxla::runtime" nogil:
+    void set_host_function(cpp_bool (*function)(const HostCall& call, HostCallError& error) noexcept) noexcept
 
 cdef extern from "pjrt/named_value.h" namespace "cyxla::pjrt" nogil:
     cdef cppclass NamedValues:

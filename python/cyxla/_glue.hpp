@@ -35,8 +35,8 @@ inline void set_exception_class(ErrorCode code, PyObject* exception_class) {
 
 inline void raise(ErrorCode code, const char* message) {
   // Not strictly: a message that was cut may end within a character.
-  PyObject* text = PyUnicode_DecodeUTF8(message, static_cast<Py_ssize_t>(std::strlen(message)),
-                                        "replace");
+  PyObject* text =
+      PyUnicode_DecodeUTF8(message, static_cast<Py_ssize_t>(std::strlen(message)), "replace");
   if (text != nullptr) {
     PyErr_SetObject(exception_classes[static_cast<std::size_t>(code)], text);
     Py_DECREF(text);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// References to Python objects that may be given up on any thread, without the GIL and with locks held.
+// References to Python objects that may be given up on any thread, without the GIL and with locks
+// held.
 #pragma once
 
 #include <Python.h>
@@ -35,8 +36,8 @@ inline std::shared_ptr<const void> shared_reference(PyObject* object) {
   auto* reference = new Reference{Py_NewRef(object), nullptr};
   return {object, [reference](const void* /*object*/) {
             reference->next = dropped_references.load(std::memory_order_relaxed);
-            while (!dropped_references.compare_exchange_weak(
-                reference->next, reference, std::memory_order_acq_rel)) {
+            while (!dropped_references.compare_exchange_weak(reference->next, reference,
+                                                             std::memory_order_acq_rel)) {
             }
             // A full queue is no matter: the next one to come along releases it.
             if (Py_IsInitialized() != 0) {

@@ -67,8 +67,8 @@ def lower(
         ArgumentError: an argument of `lower` itself is wrong.
         PluginError: an unknown platform.
         LoweringError: the function cannot be traced, or needs something that native callers cannot
-            give: symbolic dimensions, host callbacks, several devices, dtypes without a layout in
-            host memory. What JAX raised is its `__cause__`.
+            give: symbolic dimensions, host callbacks on other platforms than the CPU, several
+            devices, dtypes without a layout in host memory. What JAX raised is its `__cause__`.
     """
     if not callable(function):
         raise ArgumentError(f"function must be callable, got {type(function).__name__}")

@@ -9,6 +9,7 @@
 #include "pjrt/element_type.h"
 #include "runtime/call_scope.h"
 #include "runtime/error_log.h"
+#include "runtime/host_callbacks.h"
 #include "runtime/program.h"
 #include "runtime/runtime.h"
 
@@ -94,6 +95,10 @@ int run(const Program& program, Context& context, const cyxla_input* inputs, voi
     }
     record_error(ErrorCode::kExecution, "executing the program %.200s failed: a kernel failed",
                  program.signature().name.c_str());
+    return -1;
+  }
+  const HostCallbackScope scope(program);
+  if (!scope.permitted()) {
     return -1;
   }
   Failure failure;

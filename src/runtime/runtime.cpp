@@ -12,6 +12,10 @@
 #include "base/error.h"
 #include "base/floating_point.h"
 #include "direct/refusal.h"
+<<<<<<< HEAD
+=======
+#include "pjrt/ffi.h"
+#include "runtime/host_callbacks.h"
 
 namespace cyxla::runtime {
 namespace {
@@ -60,6 +64,16 @@ pjrt::Client make_client(const pjrt::Api& api, pjrt::NamedValues options,
   }
 }
 
+constexpr std::string_view kAsynchronous = "asynchronous";
+
+// Older plugins ignore the option without a word.
+bool asks_for_synchrony(const pjrt::Api& api, const pjrt::NamedValues& options) {
+  constexpr int kFirstMinor = 115;
+  const auto found = options.find(std::string(kAsynchronous));
+  const bool* value = found == options.end() ? nullptr : std::get_if<bool>(&found->second);
+  return api.version().minor >= kFirstMinor && value != nullptr && !*value;
+}
+
 // By the names of the attributes, which stand in a module's text and in its bytecode alike.
 bool marks_donation(std::string_view code) noexcept {
   return code.find("tf.aliasing_output") != std::string_view::npos ||
@@ -88,7 +102,10 @@ Runtime& Runtime::load(const std::string& path, pjrt::NamedValues options,
   }
   const pjrt::Plugin& plugin = load_plugin(path);
   std::vector<std::string> dropped_options;
+  const bool is_synchronous = asks_for_synchrony(plugin.api(), options);
   pjrt::Client client = make_client(plugin.api(), std::move(options), optional, dropped_options);
+  note_pool(is_synchronous &&
+            std::ranges::find(dropped_options, kAsynchronous) == dropped_options.end());
   std::unique_ptr<Runtime> runtime(
       new Runtime(plugin, std::move(client), std::move(dropped_options)));
   pthread_atfork(nullptr, nullptr, [] { forked_child.store(true, std::memory_order_relaxed); });

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "pjrt/host_callback.h"
+#include "runtime/program.h"
+
+namespace cyxla::runtime {
+
+// Lets the programs of the process call the host through `function`.
+void set_host_function(pjrt::HostFunction function) noexcept;
+
+// Tells, while the client is made, what its pool is like: its size is read as the plugin reads it.
+// A plugin that executes asynchronously orders executions so that one started on its own thread
+// never ends; one that executes on the calling thread does not.
+void note_pool(bool is_synchronous) noexcept;
+
+// Marks an execution through PJRT by this thread. A host callback may run on a thread of the
+// plugin's pool; an execution that it starts there keeps that thread waiting for others of the
+// pool. One of them has to stay free, or all wait for each other: an execution that would take the
+// last, or any on an asynchronous plugin, is not permitted, with the reason recorded. Lives on the
+// calling thread's stack.
+class HostCallbackScope {
+ public:
+  explicit HostCallbackScope(const Program& program) noexcept;
+  HostCallbackScope(const HostCallbackScope&) = delete;
+  HostCallbackScope& operator=(const HostCallbackScope&) = delete;
+  ~HostCallbackScope();
+
+  bool permitted() const noexcept { return permitted_; }
+
+ private:
+  bool waits_in_pool_ = false;
+  bool permitted_ = true;
+};
+
+}  // namespace cyxla::runtime
