@@ -84,11 +84,12 @@ class Session:
 
     def matrix(self) -> None:
         """Run the newest JAX with every plugin; the Python tests do it for their own JAX."""
-        newest = [*ROWS][-1]
-        title = f"matrix, JAX {newest}:"
-        self._run_runner(
-            title, f"| {newest} |", [sys.executable, "tools/matrix.py", "--brief", newest]
-        )
+        newest, version = [*ROWS.items()][-1]
+        if version not in self.pythons:
+            say(f"==> no Python {version}, so nothing is tested with JAX {newest}")
+            return
+        command: list[str | Path] = [sys.executable, "tools/matrix.py", "--brief", newest]
+        self._run_runner(f"matrix, JAX {newest}:", f"| {newest} |", command)
 
     def wheels(self) -> None:
         """Download JAX's plugins for GPUs and TPUs and test with them; one interpreter."""

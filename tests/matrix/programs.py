@@ -274,7 +274,8 @@ REAL: dict[str, Kind] = {
 def random_numbers(bits: Any) -> Any:
     keys = jax.random.split(key(bits), 4)
     return (
-        [keys, jax.random.bits(keys[0], (9,)), jax.random.permutation(keys[1], 10)],
+        [jax.random.key_data(keys), jax.random.bits(keys[0], (9,))],
+        jax.random.permutation(keys[1], 10),
         [jax.random.uniform(keys[0], (5,)), jax.random.normal(keys[1], (5,))],
         [jax.random.randint(keys[2], (5,), 0, 100), jax.random.gamma(keys[2], 2.0, (3,))],
         [

@@ -9,7 +9,9 @@ from __future__ import annotations
 import re
 import sys
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 import matrix
@@ -36,12 +38,14 @@ def test_every_program_is_right(row: dict[str, matrix.Cell], plugin: str) -> Non
     assert len(BRIEF) >= 80
 
 
-def test_the_page_lists_every_program() -> None:
-    from programs import PROGRAMS
+def test_the_page_lists_the_programs() -> None:
+    from programs import BRIEF, PROGRAMS
 
     text = matrix.PAGE.read_text()
-    assert re.findall(r"^\| (.+) \| \d+ \|$", text, re.M) == [*PROGRAMS]
+    listed = re.findall(r"^\| (.+) \| \d+ \|$", text, re.M)
+    assert set(BRIEF) <= set(listed) <= set(PROGRAMS)
     assert all(f"| {jax} |" in text for jax in matrix.ROWS)
+    assert all(plugin in text for plugin in matrix.PLUGINS)
 
 
 def wrong_cell(tmp_path: Path, code: str, monkeypatch: pytest.MonkeyPatch) -> matrix.Cell:
@@ -76,3 +80,41 @@ print('{"starts": "a"}', flush=True); time.sleep(60)
     cell = wrong_cell(tmp_path, code, monkeypatch)
     assert cell["a"] == "the process: not ended after 5 s"
     assert list(cell) == ["a", "the whole cell"]
+
+
+@pytest.mark.parametrize(
+    ("got", "message"),
+    [
+        ([], "0 outputs instead of 1"),
+        ([np.array([1.0, 2.0], "f8")], r"output 0 is float64\(2,\), not float32\(2,\)"),
+        ([np.array([[1.0, 2.0]], "f4")], r"output 0 is float32\(1, 2\)"),
+        ([np.array([1.0, 2.0001], "f4")], "output 0 differs by 5.0e-05 of its largest value"),
+        ([np.array([np.nan, 2.0], "f4")], "output 0 differs by"),
+    ],
+)
+def test_what_counts_as_a_difference(got: list[Any], message: str) -> None:
+    from cell import Difference, compare
+
+    wanted = [np.array([1.0, 2.0], "f4")]
+    compare([np.array([1.0, 2.00001], "f4")], wanted, None)
+    with pytest.raises(Difference, match=message):
+        compare(got, wanted, None)
+
+
+def test_integers_are_compared_exactly() -> None:
+    from cell import Difference, compare
+
+    with pytest.raises(Difference, match="output 0 differs in 1 of 2"):
+        compare([np.array([1, 2**40 + 1])], [np.array([1, 2**40])], 1e-3)
+
+
+def test_callbacks_that_see_something_else_are_a_difference(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    import cell
+
+    program = cell.PROGRAMS["io_callback"]
+    effects = iter([["seen"], ["seen otherwise"]])
+    monkeypatch.setattr(cell, "watched", lambda call: (call(), next(effects)))
+    with pytest.raises(cell.Difference, match=r"its callbacks saw \['seen otherwise'\]"):
+        cell.compare_callbacks("io_callback", program)
