@@ -12,9 +12,6 @@
 #include "base/error.h"
 #include "base/floating_point.h"
 #include "direct/refusal.h"
-<<<<<<< HEAD
-=======
-#include "pjrt/ffi.h"
 #include "runtime/host_callbacks.h"
 
 namespace cyxla::runtime {
