@@ -8,7 +8,7 @@ VERSION =
 # For each fuzzer of 'make fuzz'.
 SECONDS = 600
 
-.PHONY: help demo test bench lint ctest sanitize pytest fuzz format clean
+.PHONY: help demo test bench lint ctest sanitize pytest life fuzz format clean
 
 help:
 	@echo 'make demo      fit a model with JAX, compile it, minimise it from C++ and Cython threads'
@@ -17,6 +17,7 @@ help:
 	@echo 'make ctest     the C++ tests'
 	@echo 'make sanitize  the C++ tests under the sanitizers'
 	@echo 'make pytest    the Python tests; VERSION=3.12 for one interpreter, ARGS="-k name" for pytest'
+	@echo 'make life      end a process a hundred times while threads execute, on each interpreter'
 	@echo 'make fuzz      the fuzzers, 10 minutes each; SECONDS=60 for another time'
 	@echo 'make format    rewrite the sources as the formatters want them'
 	@echo 'make bench     time calls beside other ways to call; ARGS=--quick for a minute'
@@ -38,6 +39,10 @@ lint ctest sanitize format:
 pytest:
 	@tools/bootstrap
 	@$(RUN_TESTS) pytest --version '$(VERSION)' -- $(ARGS)
+
+life:
+	@tools/bootstrap
+	@CYXLA_REPETITIONS=100 $(RUN_TESTS) pytest --version '$(VERSION)' -- -k test_process_exit
 
 fuzz:
 	@tools/bootstrap

@@ -14,7 +14,7 @@ import pytest
 
 import cyxla
 from cyxla.dtypes import ElementType
-from support.arrays import addresses, empty_outputs, place
+from support.arrays import place
 from support.cycles import PROGRAMS, Cycle, compiled, cycle_of, inputs_of
 from support.native import (
     PLUGINS,
