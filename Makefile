@@ -8,7 +8,7 @@ VERSION =
 # For each fuzzer of 'make fuzz'.
 SECONDS = 600
 
-.PHONY: help demo test bench lint ctest sanitize pytest matrix wheels fuzz format clean
+.PHONY: help demo test bench lint ctest sanitize pytest matrix wheels life fuzz format clean
 
 help:
 	@echo 'make demo      fit a model with JAX, compile it, minimise it from C++ and Cython threads'
@@ -19,6 +19,7 @@ help:
 	@echo 'make pytest    the Python tests; VERSION=3.12 for one interpreter, ARGS="-k name" for pytest'
 	@echo 'make matrix    programs of every kind on three versions of JAX with three plugins'
 	@echo 'make wheels    find and load the plugins of JAX for GPUs and TPUs; downloads 700 MB'
+	@echo 'make life      end a process a hundred times while threads execute, on each interpreter'
 	@echo 'make fuzz      the fuzzers, 10 minutes each; SECONDS=60 for another time'
 	@echo 'make format    rewrite the sources as the formatters want them'
 	@echo 'make bench     time calls beside other ways to call; ARGS=--quick for a minute'
@@ -48,6 +49,10 @@ matrix:
 wheels:
 	@tools/bootstrap
 	@$(RUN_TESTS) wheels --version '$(VERSION)'
+
+life:
+	@tools/bootstrap
+	@CYXLA_REPETITIONS=100 $(RUN_TESTS) pytest --version '$(VERSION)' -- -k test_process_exit
 
 fuzz:
 	@tools/bootstrap

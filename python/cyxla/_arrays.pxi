@@ -89,8 +89,9 @@ cdef class _Arrays:
             value = <object>array
             given = type(value).__name__
             if isinstance(value, cnp.ndarray):
-                contiguity = "" if value.flags.c_contiguous else " that is not C-contiguous"
-                given = dtypes.describe(value.dtype, value.shape) + contiguity
+                plain = cnp.ndarray.view(value, cnp.ndarray)  # a subclass may say anything of itself
+                contiguity = "" if plain.flags.c_contiguous else " that is not C-contiguous"
+                given = dtypes.describe(plain.dtype, plain.shape) + contiguity
                 if not PyArray_CheckExact(array):
                     given = f"a {type(value).__name__}, whose np.asarray() would do: {given}"
             raise errors.ArgumentError(

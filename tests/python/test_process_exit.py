@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The process ends while threads execute: no hang and no crash, as often as it is repeated.
+
+CYXLA_REPETITIONS says how often, 3 by default: `make life` repeats a hundred times.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import subprocess
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+import cyxla
+from child_process import run_process
+from support.cycles import heat
+from support.native import build_modules
+
+_REPETITIONS = int(os.environ.get("CYXLA_REPETITIONS", "3"))
+_SECONDS = 60  # a hang; the machine may be busy
+
+# The process has no need of JAX: it compiles a program that was lowered here, once.
+_START = """
+import contextlib, pickle, sys, threading, time
+sys.path.insert(0, {modules!r})
+import numpy as np, cyxla, c_threads
+
+cyxla.initialize(jax_targets=False)
+with open({programs!r}, "rb") as file:
+    line, long = pickle.load(file)
+line = cyxla.compile_program(line, route={route!r})[0]
+long = cyxla.compile_program(long, route={route!r})[0]
+entered = threading.Semaphore(0)
+
+def run(executable):
+    array = np.ones(executable.input_types[0].shape, executable.input_types[0].dtype)
+    # A traceback would need stderr, which CPython does not give daemon threads at the very end.
+    with contextlib.suppress(cyxla.ShutdownError):
+        executable.run([array])
+        entered.release()
+        while True:
+            executable.run([array])
+
+def start(executable):
+    threading.Thread(target=run, args=(executable,), daemon=True).start()
+"""
+_THREADS = {
+    "Python": "start(line); start(long); start(long)",
+    "native": "c_threads.start([(line, 2.0, 1.0)], 4, 10**12); entered.release()",
+    "both": "start(long); c_threads.start([(line, 2.0, 1.0)], 3, 10**12)",
+}
+_ENDS = {
+    "return": ("", 0),
+    "exit": ("sys.exit(7)", 7),
+    "exception": ("raise RuntimeError('the end')", 1),
+    "exit of a thread": (
+        "thread = threading.Thread(target=sys.exit, args=(3,)); thread.start(); thread.join()",
+        0,
+    ),
+    "interrupt": ("import signal; signal.raise_signal(signal.SIGINT)", -signal.SIGINT),
+}
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Pickled programs: one of microseconds, one of milliseconds."""
+    path = tmp_path_factory.mktemp("programs") / "programs.pickle"
+    line = cyxla.lower(lambda x: 2 * x + 1, [jax.ShapeDtypeStruct((8,), jnp.float32)])
+    long = cyxla.lower(
+        lambda x: heat(x, num_steps=3000), [jax.ShapeDtypeStruct((16,), jnp.float32)]
+    )
+    path.write_bytes(pickle.dumps((line, long)))
+    return path
+
+
+@pytest.mark.parametrize("route", ["pjrt", "auto"])
+@pytest.mark.parametrize("threads", _THREADS)
+def test_the_process_ends_while_threads_execute(
+    tmp_path_factory: pytest.TempPathFactory, programs: Path, threads: str, route: str
+) -> None:
+    modules = build_modules(tmp_path_factory)
+    start = _START.format(modules=str(modules), programs=str(programs), route=route)
+    ends = list(_ENDS.items())
+    first = 3 * list(_THREADS).index(threads) + (route == "auto")
+    for repetition in range(_REPETITIONS):
+        end, (code, status) = ends[(first + repetition) % len(ends)]
+        script = f"{start}\n{_THREADS[threads]}\nentered.acquire()\ntime.sleep(0.02)\n{code}\n"
+        where = f"repetition {repetition}, {end}"
+        try:
+            ended = run_process("-X", "faulthandler", "-c", script, seconds=_SECONDS)
+        except subprocess.TimeoutExpired:
+            pytest.fail(f"{where}: it hangs")
+        assert ended.returncode == status, f"{where}: {ended.returncode}\n{ended.stderr}"
+        assert "Fatal" not in ended.stderr, f"{where}: {ended.stderr}"
