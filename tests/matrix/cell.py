@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lowers the programs of the table, or compares what a plugin computes of them with `jax.jit`.
 
-    python cell.py lower FOLDER        # writes each program, its inputs and jax.jit's results
+    python cell.py lower FOLDER        # saves each program, and its inputs and jax.jit's results
     python cell.py run FOLDER          # runs them with the plugin of this process
     python cell.py run-foreign FOLDER  # the same with programs that another JAX lowered
 
@@ -113,7 +113,8 @@ def lower_all(folder: Path, programs: Mapping[str, MatrixProgram]) -> None:
             arguments = arguments_of(name, program)
             inputs = jax.tree.leaves(arguments)
             wanted = reference(program, arguments)
-            entry = (name, lowered(program, arguments), inputs, wanted, program.tolerance)
+            lowered(program, arguments).save(folder / f"{index}.cyxla")
+            entry = (name, inputs, wanted, program.tolerance)
             (folder / f"{index}.pickle").write_bytes(pickle.dumps(entry))
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -134,9 +135,10 @@ def reporting(name: str) -> Iterator[None]:
 def run_all(folder: Path, callbacks: Iterable[str]) -> None:
     """Run what the folder holds, then these programs that call Python."""
     for path in sorted(folder.glob("*.pickle"), key=lambda path: int(path.stem)):
-        name, program, inputs, wanted, tolerance = pickle.loads(path.read_bytes())
+        name, inputs, wanted, tolerance = pickle.loads(path.read_bytes())
         announce(name)
         with reporting(name):
+            program = cyxla.Program.load(path.with_suffix(".cyxla"))
             executable, _ = cyxla.compile_program(program)
             compare(executable.run(inputs), wanted, tolerance)
     for name in callbacks:
