@@ -379,6 +379,11 @@ def _extension() -> ModuleType:
     try:
         from cyxla import _runtime
     except ImportError as error:
+        if "interpreter" in str(error).lower():  # as CPython's versions word it
+            raise Error(
+                f"cyxla works in the main interpreter of a process only: {error}. Use threads or "
+                "processes"
+            ) from error
         raise Error(
             f"cyxla's extension module cannot be imported ({error}). Install cyxla with pip; in a "
             "source tree that is not installed only plugins can be found"

@@ -112,7 +112,9 @@ _WRONG_INPUTS: dict[str, Callable[[], Any]] = {
     "short": lambda: _X[:3],
     "long": lambda: np.ones(5, "f4"),
     "huge": lambda: as_strided(np.ones(1, "f4"), (2**40,), (0,)),
-    "huge in many dimensions": lambda: as_strided(np.ones(1, "f4"), (2**15, 2**15, 2**15), (0,) * 3),
+    "huge in many dimensions": lambda: as_strided(
+        np.ones(1, "f4"), (2**15, 2**15, 2**15), (0,) * 3
+    ),
     "empty": lambda: np.ones(0, "f4"),
     "ragged list": lambda: [1, [2], 3, 4],
     "deep list": lambda: [[[[[[1]]]]]] * 4,

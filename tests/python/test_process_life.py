@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What cyxla does to its process, and what the process does to it: signals, children, small stacks,
+other interpreters, standard error."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from child_process import run_process
+from cpu_plugins import CPU_LIBRARIES, run_with_plugin, variables
+from support.native import PLUGINS, build_modules, plugin_variables, run_with_modules
+
+_COMPILE = """
+import ctypes, os, signal, sys, threading, time
+import jax, jax.numpy as jnp, numpy as np, cyxla
+
+def compiled(function, size, route="auto"):
+    program = cyxla.lower(function, [jax.ShapeDtypeStruct((size,), "f4")])
+    return cyxla.compile_program(program, route=route)[0]
+
+def long(x):
+    return jax.lax.fori_loop(0, 100_000, lambda _, y: jnp.sin(y) + x, x)
+"""
+
+
+@pytest.mark.parametrize("library", CPU_LIBRARIES)
+def test_signals_are_left_alone_and_an_interrupt_comes_after_the_execution(library: str) -> None:
+    run_with_plugin(
+        library,
+        _COMPILE
+        + """
+libc = ctypes.CDLL(None, use_errno=True)
+
+def dispositions():
+    # sigaction() of every signal that has one, as the bytes of glibc's structure.
+    found = {}
+    for number in range(1, signal.NSIG):
+        action = ctypes.create_string_buffer(152)
+        if libc.sigaction(number, None, action) == 0:
+            found[number] = action.raw
+    assert len(found) > 50
+    return found, signal.pthread_sigmask(signal.SIG_BLOCK, [])
+
+jax.jit(lambda x: x).trace(jax.ShapeDtypeStruct((2,), "f4")).lower()  # JAX may do as it likes
+before = dispositions()
+cyxla.initialize()
+assert dispositions() == before
+executables = [compiled(long, 64, route) for route in ("pjrt", "auto")]
+assert dispositions() == before
+x = np.full(64, 0.5, "f4")
+(wanted,) = executables[0].run([x])
+assert dispositions() == before
+
+for executable in executables:
+    out = np.zeros(64, "f4")
+    start = time.perf_counter()
+    executable.run([x])
+    seconds = time.perf_counter() - start
+    threading.Timer(seconds / 10, os.kill, (os.getpid(), signal.SIGINT)).start()
+    try:
+        # Each execution ends before the interrupt is delivered, so that one of them does.
+        while True:
+            out[:] = 0
+            executable.run([x], out=[out])
+    except KeyboardInterrupt:
+        assert out.tobytes() in (wanted.tobytes(), bytes(256))
+    assert executable.run([x])[0].tobytes() == wanted.tobytes()
+assert cyxla.error_info().count == 0
+
+# Plugin threads leave a process's signals to the main thread only if Python does: one that is sent
+# to the process is handled once, whichever thread takes it.
+caught = []
+signal.signal(signal.SIGUSR1, lambda number, _: caught.append(number))
+for _ in range(20):
+    os.kill(os.getpid(), signal.SIGUSR1)
+    deadline = time.monotonic() + 20
+    while not caught and time.monotonic() < deadline:
+        time.sleep(0.001)
+    assert caught.pop() == signal.SIGUSR1 and not caught
+""",
+    )
+
+
+_POOL = """
+import concurrent.futures, multiprocessing, pickle, sys
+import numpy as np, cyxla
+
+def double(program):
+    executable, _ = cyxla.compile_program(program)
+    return executable.run([np.ones(3, "f4")])[0].tolist()
+
+if __name__ == "__main__":
+    import jax
+    program = cyxla.lower(lambda x: 2 * x, [jax.ShapeDtypeStruct((3,), "f4")])
+    print(double(program))
+    context = multiprocessing.get_context("spawn")
+    with context.Pool(1) as pool:
+        print(pool.apply(double, (program,)))
+    with concurrent.futures.ProcessPoolExecutor(1, mp_context=context) as pool:
+        print(pool.submit(double, program).result())
+    import os, warnings
+    warnings.simplefilter("ignore")
+    with concurrent.futures.ProcessPoolExecutor(
+        1, mp_context=multiprocessing.get_context("fork")
+    ) as pool:
+        try:
+            pool.submit(double, program).result(timeout=60)
+        except cyxla.ForkError as error:
+            print("'spawn'" in str(error))
+"""
+
+
+def test_spawned_processes_work_and_forked_ones_are_told(tmp_path: Path) -> None:
+    script = tmp_path / "pools.py"
+    script.write_text(_POOL)
+    ended = run_process(str(script))
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.splitlines() == ["[2.0, 2.0, 2.0]"] * 3 + ["True"]
+
+
+def test_every_call_fails_at_once_in_a_forked_child() -> None:
+    run_with_plugin(
+        CPU_LIBRARIES[0],
+        _COMPILE
+        + """
+import warnings
+warnings.simplefilter("ignore")
+from cyxla import _runtime
+
+program = cyxla.lower(long, [jax.ShapeDtypeStruct((64,), "f4")])
+executables = [cyxla.compile_program(program, route=route)[0] for route in ("pjrt", "auto")]
+x = np.zeros(64, "f4")
+bound = [executable.bind([x]) for executable in executables]
+calls = [
+    cyxla.initialize, cyxla.runtime_info, lambda: cyxla.compile_program(program),
+    *[lambda e=e: e.run([x]) for e in executables], *[lambda e=e: e.bind([x]) for e in executables],
+    *[lambda e=e: e.warm_up() for e in executables], *bound,
+    lambda: _runtime.serialize(executables[0]), _runtime.direct_refusal,
+]
+busy = True
+def work():
+    while busy:
+        executables[0].run([x])
+thread = threading.Thread(target=work, daemon=True)
+thread.start()
+for ending in ("leave", "fall off the end"):
+    child = os.fork()
+    if child == 0:
+        signal.alarm(60)
+        failures = 0
+        for call in calls:
+            try:
+                call()
+            except cyxla.ForkError as error:
+                assert "spawn" in str(error), error
+                failures += 1
+        lowered = cyxla.lower(lambda x: x + 1, [jax.ShapeDtypeStruct((2,), "f4")])
+        assert failures == len(calls) and lowered.inputs
+        executables.clear(), bound.clear(), calls.clear()
+        if ending == "leave":
+            os._exit(5)
+        sys.exit(5)  # with the exit functions, and everything destroyed
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    assert status == 5, (ending, status)
+busy = False
+thread.join()
+executables[0].run([x])
+""",
+    )
+
+
+@pytest.mark.parametrize("plugin", PLUGINS)
+def test_threads_with_small_stacks(tmp_path_factory: pytest.TempPathFactory, plugin: str) -> None:
+    # The plugins' own threads do the work of two of them; the third's is done by the caller.
+    run_with_modules(
+        build_modules(tmp_path_factory),
+        """
+        import direct_threads
+        from support.cycles import compiled, cycle_of
+        for name in ("rosenbrock", "heat", "switch"):
+            for route in ("pjrt", "direct"):
+                team = direct_threads.start(
+                    compiled(name, route), *cycle_of(name), "kpu", 20, stack_bytes=64 << 10
+                )
+                done = direct_threads.join(team)[:3]
+                assert done == (0, 0, ""), (name, route, done)
+        """,
+        env=plugin_variables(plugin),
+    )
+
+
+@pytest.mark.parametrize("library", CPU_LIBRARIES)
+def test_nothing_is_written_to_standard_error(library: str) -> None:
+    code = _COMPILE + (
+        "for route in ('pjrt', 'auto'):\n"
+        "    compiled(long, 8, route).run([np.ones(8, 'f4')])\n"
+        "print(len(cyxla.runtime_info().plugin.create_options) > 0)\n"
+    )
+    ended = run_process("-c", code, env=variables(library))
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "True\n", "")
+
+
+def test_another_interpreter_of_the_process_is_refused() -> None:
+    # Where NumPy or ctypes are refused first, the message is theirs.
+    ended = run_process(
+        "-c",
+        """
+import cyxla
+cyxla.initialize(jax_targets=False)
+try:
+    import _interpreters as interpreters
+except ImportError:
+    import _xxsubinterpreters as interpreters
+interpreters.run_string(interpreters.create(), '''
+try:
+    import cyxla
+    cyxla.runtime_info()
+except Exception as error:
+    print("refused:", error, flush=True)
+''')
+print(cyxla.runtime_info().platform)
+""",
+    )
+    assert ended.returncode == 0, ended.stderr
+    refusal, after = ended.stdout.splitlines()
+    assert refusal.startswith("refused: ")
+    assert "interpreter" in refusal
+    assert "Install cyxla" not in refusal
+    assert after == "cpu"
