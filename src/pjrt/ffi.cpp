@@ -49,7 +49,7 @@ void register_ffi_handler(const Api& api, const std::string& target, const std::
   args.handler = handler;
   args.platform_name = platform.data();
   args.platform_name_size = platform.size();
-  const Status status(api, extension->register_handler(&args));
+  const Status status(api, extension->register_handler(&args), "PJRT_FFI_Register_Handler");
   if (!status.ok()) {
     throw Error(ErrorCode::kPlugin, "PJRT_FFI_Register_Handler",
                 "the plugin refused the custom-call target " + target + ": " + status.message());

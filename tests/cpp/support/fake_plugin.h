@@ -33,7 +33,13 @@ class FakePlugin {
   void fail_event(const char* function, std::uint64_t nth, std::int32_t code, const char* message) {
     EXPECT_EQ(fail_event_(function, nth, code, message), 1) << function;
   }
+  void hollow(const char* function, std::uint64_t nth, bool with_count) {
+    EXPECT_EQ(hollow_(function, nth, with_count ? 1 : 0), 1) << function;
+  }
   void on_execute(void (*callback)(void*), void* user_arg) { on_execute_(callback, user_arg); }
+
+  // Whether the calling thread runs the plugin's code.
+  int (*inside() const)() { return inside_; }
 
   std::uint64_t failures() const { return failures_(); }
   std::int64_t live() const { return live_(-1); }
@@ -90,6 +96,8 @@ class FakePlugin {
     find(remove_function_, "fake_plugin_remove_function");
     find(fail_, "fake_plugin_fail");
     find(fail_event_, "fake_plugin_fail_event");
+    find(hollow_, "fake_plugin_hollow");
+    find(inside_, "fake_plugin_inside");
     find(on_execute_, "fake_plugin_on_execute");
     find(failures_, "fake_plugin_failures");
     find(live_, "fake_plugin_live");
@@ -105,6 +113,8 @@ class FakePlugin {
   decltype(&fake_plugin_remove_function) remove_function_;
   decltype(&fake_plugin_fail) fail_;
   decltype(&fake_plugin_fail_event) fail_event_;
+  decltype(&fake_plugin_hollow) hollow_;
+  decltype(&fake_plugin_inside) inside_;
   decltype(&fake_plugin_on_execute) on_execute_;
   decltype(&fake_plugin_failures) failures_;
   decltype(&fake_plugin_live) live_;
