@@ -43,7 +43,7 @@ inline void announce(PJRT_Executable_Serialize_Args& args) noexcept {
 }
 inline void announce(PJRT_Executable_OptimizedProgram_Args& args) noexcept {
   args.program->code_size = 1;
-  args.program->format_size = 1;
+  args.program->format_size = 15;  // that of "hlo_with_config"
 }
 // An execution that ends, without outputs.
 inline void announce(PJRT_LoadedExecutable_Execute_Args& args) {
