@@ -78,7 +78,7 @@ Status Api::call(Slot<Function> slot, Args& args) const {
   if (!has(slot)) {
     throw_missing(slot.name);
   }
-  return Status(*this, (table_->*slot.member)(&args));
+  return Status(*this, (table_->*slot.member)(&args), slot.name);
 }
 
 // Calls a function on a set-up path: a PJRT error is thrown as Error{code, function name, plugin's
@@ -86,6 +86,14 @@ Status Api::call(Slot<Function> slot, Args& args) const {
 template <typename Function, typename Args>
 void checked_call(const Api& api, Slot<Function> slot, Args& args, ErrorCode code) {
   api.call(slot, args).throw_if_error(code, slot.name);
+}
+
+// For what a successful call must have given: throws Error when it is null.
+template <typename Function, typename Given>
+void check_given(Slot<Function> slot, const Given* given, const char* what, ErrorCode code) {
+  if (given == nullptr) {
+    Status::nothing_given(slot.name, what).throw_if_error(code, slot.name);
+  }
 }
 
 }  // namespace cyxla::pjrt

@@ -26,10 +26,14 @@ Status buffer_from_host(const Client& client, const void* host_data, Shape shape
   args.num_dims = shape.dimensions.size();
   args.host_buffer_semantics = semantics;
   args.device = client.device();
-  Status status(api, api.table().PJRT_Client_BufferFromHostBuffer(&args));
+  Status status(api, api.table().PJRT_Client_BufferFromHostBuffer(&args),
+                "PJRT_Client_BufferFromHostBuffer");
   if (status.ok()) {
     out = Buffer(api, args.buffer);
     done = Event(api, args.done_with_host_buffer);
+    if (!out) {
+      return Status::nothing_given("PJRT_Client_BufferFromHostBuffer", "buffer");
+    }
   }
   return status;
 }
@@ -46,9 +50,13 @@ Status make_view(const Client& client, void* host_data, Shape shape, Buffer& out
   args.element_type = static_cast<PJRT_Buffer_Type>(shape.element_type);
   args.device = client.device();
   args.on_delete_callback = ignore_deletion;
-  Status status(api, api.table().PJRT_Client_CreateViewOfDeviceBuffer(&args));
+  Status status(api, api.table().PJRT_Client_CreateViewOfDeviceBuffer(&args),
+                "PJRT_Client_CreateViewOfDeviceBuffer");
   if (status.ok()) {
     out = Buffer(api, args.buffer);
+    if (!out) {
+      return Status::nothing_given("PJRT_Client_CreateViewOfDeviceBuffer", "buffer");
+    }
   }
   return status;
 }
@@ -86,7 +94,7 @@ Status copy_to_host(const Api& api, PJRT_Buffer* buffer, Shape shape, void* host
   args.host_layout = rank > 1 && rank <= kMaxRank ? &layout : nullptr;
   args.dst = host_data;
   args.dst_size = size_bytes;
-  Status status(api, api.table().PJRT_Buffer_ToHostBuffer(&args));
+  Status status(api, api.table().PJRT_Buffer_ToHostBuffer(&args), "PJRT_Buffer_ToHostBuffer");
   if (!status.ok()) {
     return status;
   }
@@ -97,20 +105,23 @@ Status copy_to_host(const Api& api, PJRT_Buffer* buffer, Shape shape, void* host
 Status data_pointer(const Api& api, PJRT_Buffer* buffer, const void*& out) noexcept {
   CYXLA_PJRT_ARGS(PJRT_Buffer_UnsafePointer, args);
   args.buffer = buffer;
-  Status status(api, api.table().PJRT_Buffer_UnsafePointer(&args));
+  Status status(api, api.table().PJRT_Buffer_UnsafePointer(&args), "PJRT_Buffer_UnsafePointer");
   out = reinterpret_cast<const void*>(args.buffer_pointer);
+  if (status.ok() && out == nullptr) {
+    return Status::nothing_given("PJRT_Buffer_UnsafePointer", "address");
+  }
   return status;
 }
 
 Status await_contents(const Api& api, PJRT_Buffer* buffer) noexcept {
   CYXLA_PJRT_ARGS(PJRT_Buffer_ReadyEvent, args);
   args.buffer = buffer;
-  Status status(api, api.table().PJRT_Buffer_ReadyEvent(&args));
+  Status status(api, api.table().PJRT_Buffer_ReadyEvent(&args), "PJRT_Buffer_ReadyEvent");
   if (!status.ok()) {
     return status;
   }
   const Event ready(api, args.event);
-  return await(api, ready);
+  return ready ? await(api, ready) : Status::nothing_given("PJRT_Buffer_ReadyEvent", "event");
 }
 
 bool is_on_cpu(const Api& api, PJRT_Buffer* buffer) noexcept {
@@ -119,7 +130,7 @@ bool is_on_cpu(const Api& api, PJRT_Buffer* buffer) noexcept {
   }
   CYXLA_PJRT_ARGS(PJRT_Buffer_IsOnCpu, args);
   args.buffer = buffer;
-  const Status status(api, api.table().PJRT_Buffer_IsOnCpu(&args));
+  const Status status(api, api.table().PJRT_Buffer_IsOnCpu(&args), "PJRT_Buffer_IsOnCpu");
   return status.ok() && args.is_on_cpu;
 }
 

@@ -10,12 +10,15 @@ Client::Client(const Api& api, PJRT_Client* client) : api_(&api), client_(api, c
   CYXLA_PJRT_ARGS(PJRT_Client_PlatformName, name);
   name.client = client;
   checked_call(api, CYXLA_SLOT(PJRT_Client_PlatformName), name, ErrorCode::kPlugin);
+  check_given(CYXLA_SLOT(PJRT_Client_PlatformName), name.platform_name, "name", ErrorCode::kPlugin);
   platform_name_.assign(name.platform_name, name.platform_name_size);
 
   CYXLA_PJRT_ARGS(PJRT_Client_PlatformVersion, version);
   version.client = client;
   checked_call(api, CYXLA_SLOT(PJRT_Client_PlatformVersion), version, ErrorCode::kPlugin);
-  platform_version_.assign(version.platform_version, version.platform_version_size);
+  if (version.platform_version != nullptr) {
+    platform_version_.assign(version.platform_version, version.platform_version_size);
+  }
 
   device_ = first_addressable_device(api, client);
 }
@@ -26,6 +29,7 @@ Client Client::create(const Api& api, const NamedValues& options) {
   args.create_options = create_options.data();
   args.num_options = create_options.size();
   checked_call(api, CYXLA_SLOT(PJRT_Client_Create), args, ErrorCode::kPlugin);
+  check_given(CYXLA_SLOT(PJRT_Client_Create), args.client, "client", ErrorCode::kPlugin);
   return {api, args.client};
 }
 
@@ -45,6 +49,7 @@ LoadedExecutable Client::compile(std::string_view code, std::string_view format,
   args.compile_options = compile_options.data();
   args.compile_options_size = compile_options.size();
   checked_call(*api_, CYXLA_SLOT(PJRT_Client_Compile), args, ErrorCode::kCompile);
+  check_given(CYXLA_SLOT(PJRT_Client_Compile), args.executable, "executable", ErrorCode::kCompile);
   return {*api_, args.executable};
 }
 
@@ -54,6 +59,8 @@ LoadedExecutable Client::deserialize(std::string_view serialized) const {
   args.serialized_executable = serialized.data();
   args.serialized_executable_size = serialized.size();
   checked_call(*api_, CYXLA_SLOT(PJRT_Executable_DeserializeAndLoad), args, ErrorCode::kCompile);
+  check_given(CYXLA_SLOT(PJRT_Executable_DeserializeAndLoad), args.loaded_executable, "executable",
+              ErrorCode::kCompile);
   return {*api_, args.loaded_executable};
 }
 

@@ -70,6 +70,8 @@ Handle<PJRT_Executable> LoadedExecutable::executable() const {
   CYXLA_PJRT_ARGS(PJRT_LoadedExecutable_GetExecutable, args);
   args.loaded_executable = executable_.get();
   checked_call(*api_, CYXLA_SLOT(PJRT_LoadedExecutable_GetExecutable), args, ErrorCode::kCompile);
+  check_given(CYXLA_SLOT(PJRT_LoadedExecutable_GetExecutable), args.executable, "executable",
+              ErrorCode::kCompile);
   return {*api_, args.executable};
 }
 
@@ -91,6 +93,10 @@ std::vector<OutputType> LoadedExecutable::output_types() const {
   dimensions.executable = executable.get();
   checked_call(*api_, CYXLA_SLOT(PJRT_Executable_OutputDimensions), dimensions,
                ErrorCode::kCompile);
+  check_given(CYXLA_SLOT(PJRT_Executable_OutputElementTypes), types.output_types, "types",
+              ErrorCode::kCompile);
+  check_given(CYXLA_SLOT(PJRT_Executable_OutputDimensions), dimensions.dim_sizes, "ranks",
+              ErrorCode::kCompile);
   if (types.num_output_types != outputs.size() || dimensions.num_outputs != outputs.size()) {
     throw Error(ErrorCode::kCompile, "PJRT_Executable_OutputElementTypes",
                 "the plugin contradicts itself about the number of outputs");
@@ -98,6 +104,10 @@ std::vector<OutputType> LoadedExecutable::output_types() const {
   const std::int64_t* next = dimensions.dims;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     outputs[i].element_type = static_cast<std::int32_t>(types.output_types[i]);
+    if (dimensions.dim_sizes[i] > 0) {
+      check_given(CYXLA_SLOT(PJRT_Executable_OutputDimensions), next, "dimensions",
+                  ErrorCode::kCompile);
+    }
     outputs[i].dimensions.assign(next, next + dimensions.dim_sizes[i]);
     next += dimensions.dim_sizes[i];
   }
@@ -138,6 +148,9 @@ std::string LoadedExecutable::serialize() const {
       args.serialized_executable_deleter(args.serialized_executable);
     }
   });
+  if (args.serialized_bytes == nullptr) {
+    return {};
+  }
   return {args.serialized_bytes, args.serialized_bytes_size};
 }
 
@@ -157,7 +170,8 @@ std::optional<std::int64_t> LoadedExecutable::num_instructions() const {
   }
   std::string code(program.code_size, '\0');
   program.code = code.data();
-  if (!api_->call(CYXLA_SLOT(PJRT_Executable_OptimizedProgram), args).ok()) {
+  if (!api_->call(CYXLA_SLOT(PJRT_Executable_OptimizedProgram), args).ok() ||
+      program.format == nullptr) {
     return std::nullopt;
   }
   return count_instructions({program.format, program.format_size}, code);

@@ -121,7 +121,7 @@ void FfiRegistry::give(const std::string& target, const std::string& platform,
   args.handler = reinterpret_cast<void*>(handler);
   args.platform_name = platform.data();
   args.platform_name_size = platform.size();
-  const Status status(api_, extension->register_handler(&args));
+  const Status status(api_, extension->register_handler(&args), "PJRT_FFI_Register_Handler");
   if (!status.ok()) {
     throw Error(ErrorCode::kPlugin, "PJRT_FFI_Register_Handler",
                 "the plugin refused the custom-call target " + target + ": " + status.message());

@@ -5,7 +5,7 @@ namespace cyxla::pjrt {
 namespace {
 
 // A failing destroy leaves nothing to do but to drop its error.
-void drop(const Api& api, PJRT_Error* error) noexcept { const Status status(api, error); }
+void drop(const Api& api, PJRT_Error* error) noexcept { const Status status(api, error, ""); }
 
 }  // namespace
 

@@ -9,6 +9,11 @@
 #include "pjrt/event.h"
 
 namespace cyxla::pjrt {
+namespace {
+
+constexpr const char* kExecute = "PJRT_LoadedExecutable_Execute";
+
+}  // namespace
 
 Invocation::Invocation(const Api& api, const LoadedExecutable& executable,
                        std::size_t num_arguments, std::size_t num_outputs,
@@ -39,7 +44,7 @@ Status Invocation::run() noexcept {
   args.output_lists = &output_list;
   args.device_complete_events = &complete;
 
-  Status status(*api_, api_->table().PJRT_LoadedExecutable_Execute(&args));
+  Status status(*api_, api_->table().PJRT_LoadedExecutable_Execute(&args), kExecute);
   if (!status.ok()) {
     // What the plugin may have left in the list is not ours after a failed call.
     std::fill(outputs_.begin(), outputs_.end(), nullptr);
@@ -47,6 +52,9 @@ Status Invocation::run() noexcept {
   }
   const Event event(*api_, complete);
   status = event ? await(*api_, event) : await_outputs();
+  if (status.ok() && std::find(outputs_.begin(), outputs_.end(), nullptr) != outputs_.end()) {
+    status = Status::nothing_given(kExecute, "buffer for an output");
+  }
   if (!status.ok()) {
     release_outputs();
   }
@@ -56,7 +64,8 @@ Status Invocation::run() noexcept {
 Status Invocation::await_outputs() noexcept {
   Status first_failure;
   for (PJRT_Buffer* output : outputs_) {
-    Status status = await_contents(*api_, output);
+    Status status = output == nullptr ? Status::nothing_given(kExecute, "buffer for an output")
+                                      : await_contents(*api_, output);
     if (first_failure.ok()) {
       first_failure = std::move(status);
     }

@@ -34,6 +34,12 @@ struct Fill {
   }
 };
 
+bool has_no_value(const PJRT_NamedValue& value) noexcept {
+  return value.value_size > 0 &&
+         ((value.type == PJRT_NamedValue_kString && value.string_value == nullptr) ||
+          (value.type == PJRT_NamedValue_kInt64List && value.int64_array_value == nullptr));
+}
+
 }  // namespace
 
 std::vector<PJRT_NamedValue> to_pjrt(const NamedValues& options) {
@@ -50,14 +56,19 @@ std::vector<PJRT_NamedValue> to_pjrt(const NamedValues& options) {
   return values;
 }
 
+// Values that a plugin announces and does not give are left out.
 NamedValues from_pjrt(const PJRT_NamedValue* values, std::size_t num_values) {
   NamedValues result;
-  for (std::size_t i = 0; i < num_values; ++i) {
+  for (std::size_t i = 0; values != nullptr && i < num_values; ++i) {
     const PJRT_NamedValue& value = values[i];
+    if (value.name == nullptr || has_no_value(value)) {
+      continue;
+    }
     NamedValue& out = result[std::string(value.name, value.name_size)];
     switch (value.type) {
       case PJRT_NamedValue_kString:
-        out = std::string(value.string_value, value.value_size);
+        out = value.value_size == 0 ? std::string()
+                                    : std::string(value.string_value, value.value_size);
         break;
       case PJRT_NamedValue_kInt64:
         out = value.int64_value;

@@ -1,16 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pjrt/plugin.h"
 
+#include <mutex>
+#include <set>
 #include <utility>
 
 #include "base/error.h"
 #include "base/shared_library.h"
 
 namespace cyxla::pjrt {
+namespace {
+
+// PJRT_Plugin_Initialize may succeed once per plugin, also where what follows it failed and is
+// tried again.
+void initialize_once(const Api& api) {
+  static std::mutex mutex;
+  static auto& initialized = *new std::set<const PJRT_Api*>;
+  const std::lock_guard lock(mutex);
+  const auto [entry, is_new] = initialized.insert(&api.table());
+  if (!is_new) {
+    return;
+  }
+  try {
+    CYXLA_PJRT_ARGS(PJRT_Plugin_Initialize, args);
+    checked_call(api, CYXLA_SLOT(PJRT_Plugin_Initialize), args, ErrorCode::kPlugin);
+  } catch (...) {
+    initialized.erase(entry);
+    throw;
+  }
+}
+
+}  // namespace
 
 Plugin::Plugin(Api api) : api_(std::move(api)) {
-  CYXLA_PJRT_ARGS(PJRT_Plugin_Initialize, initialize);
-  checked_call(api_, CYXLA_SLOT(PJRT_Plugin_Initialize), initialize, ErrorCode::kPlugin);
+  initialize_once(api_);
 
   CYXLA_PJRT_ARGS(PJRT_Plugin_Attributes, attributes);
   checked_call(api_, CYXLA_SLOT(PJRT_Plugin_Attributes), attributes, ErrorCode::kPlugin);

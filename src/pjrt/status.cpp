@@ -2,6 +2,7 @@
 #include "pjrt/status.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <string_view>
 
 #include "pjrt/api.h"
@@ -9,12 +10,14 @@
 namespace cyxla::pjrt {
 namespace {
 
+// The plugin owns the text for as long as the error lives.
 std::string_view error_text(const Api& api, const PJRT_Error* error) noexcept {
   CYXLA_PJRT_ARGS(PJRT_Error_Message, args);
   args.error = error;
   api.table().PJRT_Error_Message(&args);
-  return args.message == nullptr ? std::string_view()
-                                 : std::string_view(args.message, args.message_size);
+  return args.message == nullptr || args.message_size == 0
+             ? std::string_view("the plugin gave no message")
+             : std::string_view(args.message, args.message_size);
 }
 
 }  // namespace
@@ -24,8 +27,17 @@ Status& Status::operator=(Status&& other) noexcept {
     destroy();
     api_ = other.api_;
     error_ = std::exchange(other.error_, nullptr);
+    function_ = other.function_;
+    not_given_ = std::exchange(other.not_given_, nullptr);
   }
   return *this;
+}
+
+Status Status::nothing_given(const char* function, const char* what) noexcept {
+  Status status;
+  status.function_ = function;
+  status.not_given_ = what;
+  return status;
 }
 
 void Status::destroy() noexcept {
@@ -38,28 +50,34 @@ void Status::destroy() noexcept {
 }
 
 std::string Status::message() const {
+  if (not_given_ != nullptr) {
+    return std::string("the plugin reported success but gave no ") + not_given_;
+  }
   return ok() ? std::string() : std::string(error_text(*api_, error_));
 }
 
-void Status::copy_message(char* buffer, std::size_t size) const noexcept {
+void Status::describe(char* buffer, std::size_t size) const noexcept {
   if (size == 0) {
     return;
   }
-  const std::string_view text = ok() ? std::string_view() : error_text(*api_, error_);
-  const std::size_t length = std::min(text.size(), size - 1);
-  if (length > 0) {
-    std::copy_n(text.data(), length, buffer);
+  buffer[0] = '\0';
+  if (not_given_ != nullptr) {
+    std::snprintf(buffer, size, "%s: the plugin reported success but gave no %s", function_,
+                  not_given_);
+  } else if (!ok()) {
+    const std::string_view text = error_text(*api_, error_);
+    std::snprintf(buffer, size, "%s: %s: %.*s", function_, error_code_name(code()),
+                  static_cast<int>(std::min(text.size(), size)), text.data());
   }
-  buffer[length] = '\0';
 }
 
 PJRT_Error_Code Status::code() const noexcept {
   CYXLA_PJRT_ARGS(PJRT_Error_GetCode, args);
   args.error = error_;
   args.code = PJRT_Error_Code_UNKNOWN;
-  if (!ok()) {
+  if (error_ != nullptr) {
     // GetCode can itself fail; its error is only dropped.
-    const Status nested(*api_, api_->table().PJRT_Error_GetCode(&args));
+    const Status nested(*api_, api_->table().PJRT_Error_GetCode(&args), "PJRT_Error_GetCode");
     if (!nested.ok()) {
       return PJRT_Error_Code_UNKNOWN;
     }
@@ -69,7 +87,9 @@ PJRT_Error_Code Status::code() const noexcept {
 
 void Status::throw_if_error(ErrorCode code, const char* where) const {
   if (!ok()) {
-    throw Error(code, where, std::string(error_code_name(this->code())) + ": " + message());
+    const std::string kind =
+        error_ == nullptr ? std::string() : std::string(error_code_name(this->code())) + ": ";
+    throw Error(code, where, kind + message());
   }
 }
 

@@ -17,18 +17,26 @@ class Api;
 class [[nodiscard]] Status {
  public:
   Status() noexcept = default;
-  Status(const Api& api, PJRT_Error* error) noexcept : api_(&api), error_(error) {}
+  // `function` is the PJRT function that gave the error; the text is not copied.
+  Status(const Api& api, PJRT_Error* error, const char* function) noexcept
+      : api_(&api), error_(error), function_(function) {}
+  // Of a function that reported success and did not give `what`; neither text is copied.
+  static Status nothing_given(const char* function, const char* what) noexcept;
   Status(Status&& other) noexcept
-      : api_(other.api_), error_(std::exchange(other.error_, nullptr)) {}
+      : api_(other.api_),
+        error_(std::exchange(other.error_, nullptr)),
+        function_(other.function_),
+        not_given_(std::exchange(other.not_given_, nullptr)) {}
   Status& operator=(Status&& other) noexcept;
   ~Status() { destroy(); }
 
-  bool ok() const noexcept { return error_ == nullptr; }
+  bool ok() const noexcept { return error_ == nullptr && not_given_ == nullptr; }
 
-  // The plugin's text, valid while this object lives. Empty when ok.
+  // What went wrong, in the plugin's words if it has any. Empty when ok.
   std::string message() const;
-  // Copies the text, cut to `size` bytes with its final zero; allocates nothing.
-  void copy_message(char* buffer, std::size_t size) const noexcept;
+  // "PJRT_Client_Compile: INTERNAL: message", cut to `size` bytes with its final zero; empty when
+  // ok. Allocates nothing.
+  void describe(char* buffer, std::size_t size) const noexcept;
   PJRT_Error_Code code() const noexcept;
 
   // Throws Error{code, where, "CODE: message"} unless ok.
@@ -39,6 +47,8 @@ class [[nodiscard]] Status {
 
   const Api* api_ = nullptr;
   PJRT_Error* error_ = nullptr;
+  const char* function_ = "";
+  const char* not_given_ = nullptr;
 };
 
 // "INVALID_ARGUMENT" and so on.

@@ -80,7 +80,7 @@ int report(const Program& program, const Failure& failure) noexcept {
   std::array<char, 64> what;
   std::snprintf(what.data(), what.size(), failure.what, failure.index);
   std::array<char, kMessageSize> message;
-  failure.status.copy_message(message.data(), message.size());
+  failure.status.describe(message.data(), message.size());
   record_error(ErrorCode::kExecution, "%s the program %.200s failed: %s", what.data(),
                program.signature().name.c_str(), message.data());
   return -1;

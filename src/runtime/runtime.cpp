@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <map>
+#include <new>
 #include <thread>
 #include <utility>
 
@@ -105,7 +106,10 @@ Runtime& Runtime::load(const std::string& path, pjrt::NamedValues options,
             std::ranges::find(dropped_options, kAsynchronous) == dropped_options.end());
   std::unique_ptr<Runtime> runtime(
       new Runtime(plugin, std::move(client), std::move(dropped_options)));
-  pthread_atfork(nullptr, nullptr, [] { forked_child.store(true, std::memory_order_relaxed); });
+  if (pthread_atfork(nullptr, nullptr,
+                     [] { forked_child.store(true, std::memory_order_relaxed); }) != 0) {
+    throw std::bad_alloc();
+  }
   loaded_runtime.store(runtime.get(), std::memory_order_release);
   return *runtime.release();
 }

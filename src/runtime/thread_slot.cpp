@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/thread_slot.h"
 
+#include <pthread.h>
+
 #include <mutex>
 #include <new>
 #include <vector>
@@ -38,33 +40,40 @@ class SlotRegistry {
   std::size_t num_slots_ = 0;
 };
 
-// Without destructors, so that they can be read until the very end of the thread: what a destructor
-// writes to its own object is lost.
+// Without destructors, so that they can be read until the very end of the thread.
 // Every call looks at them, and in a library that is loaded at run time this model saves it a
 // function call.
 [[gnu::tls_model("initial-exec")]] thread_local std::size_t own_slot = kNoThreadSlot;
 [[gnu::tls_model("initial-exec")]] thread_local bool ended = false;
 
 // Gives the slot back when the thread ends.
-struct SlotOwner {
-  bool armed = false;
-
-  ~SlotOwner() {
-    if (own_slot != kNoThreadSlot) {
-      SlotRegistry::get().release(own_slot);
-    }
-    own_slot = kNoThreadSlot;
-    ended = true;
+void end_thread(void* /*registered*/) {
+  if (own_slot != kNoThreadSlot) {
+    SlotRegistry::get().release(own_slot);
   }
-};
+  own_slot = kNoThreadSlot;
+  ended = true;
+}
 
-thread_local SlotOwner slot_owner;
+// A thread_local object with a destructor would end the process when there is no memory to register
+// it.
+bool register_thread() noexcept {
+  struct Key {
+    pthread_key_t value = {};
+    bool is_made = pthread_key_create(&value, end_thread) == 0;
+  };
+  static const Key key;
+  static const char registered = 0;
+  return key.is_made && pthread_setspecific(key.value, &registered) == 0;
+}
 
 }  // namespace
 
 std::size_t thread_slot() noexcept {
   if (own_slot == kNoThreadSlot && !ended) {
-    slot_owner.armed = true;  // the first use registers its destructor
+    if (!register_thread()) {
+      return kNoThreadSlot;
+    }
     try {
       own_slot = SlotRegistry::get().acquire();
     } catch (const std::bad_alloc&) {

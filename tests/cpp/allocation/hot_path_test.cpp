@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "runtime/thread_slot.h"
 #include "support/runtime_test.h"
 
 // The first address of this executable and the first one behind its code.
@@ -25,6 +26,8 @@ namespace {
 thread_local bool counting = false;
 thread_local int allocations = 0;
 thread_local int locks = 0;
+// Whether the C library gets no memory for itself on the calling thread.
+thread_local bool failing = false;
 
 void count_allocation() {
   if (counting) {
@@ -58,7 +61,7 @@ void* malloc(std::size_t size) {
 }
 void* calloc(std::size_t count, std::size_t size) {
   count_allocation();
-  return __libc_calloc(count, size);
+  return failing ? nullptr : __libc_calloc(count, size);
 }
 void* realloc(void* pointer, std::size_t size) {
   count_allocation();
@@ -187,6 +190,17 @@ TEST_F(HotPathTest, AFirstCallIsCounted) {
   EXPECT_EQ(result, 0) << last_message();
   EXPECT_GT(allocations, 0);
   EXPECT_GT(locks, 0);
+}
+
+// The C library ends the process when it cannot register the destructor of a thread_local object.
+TEST_F(HotPathTest, AThreadIsKnownWithoutMemoryOfTheCLibrary) {
+  std::size_t slot = kNoThreadSlot;
+  std::thread([&] {
+    failing = true;
+    slot = thread_slot();
+    failing = false;
+  }).join();
+  EXPECT_NE(slot, kNoThreadSlot);
 }
 
 TEST_F(HotPathTest, ArraysThatStay) {

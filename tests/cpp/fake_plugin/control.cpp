@@ -68,6 +68,12 @@ FAKE_PLUGIN_EXPORT int32_t fake_plugin_fail_event(const char* function, uint64_t
   return plan(FailureOf::kEvent, function, nth, code, message);
 }
 
+FAKE_PLUGIN_EXPORT int32_t fake_plugin_hollow(const char* function, uint64_t nth,
+                                              int32_t with_count) {
+  return plan(with_count == 0 ? FailureOf::kHollowCall : FailureOf::kNullCall, function, nth, 0,
+              "");
+}
+
 FAKE_PLUGIN_EXPORT uint64_t fake_plugin_failures(void) { return fake_plugin::failures(); }
 
 FAKE_PLUGIN_EXPORT void fake_plugin_on_execute(void (*callback)(void* user_arg), void* user_arg) {
@@ -101,6 +107,8 @@ FAKE_PLUGIN_EXPORT uint64_t fake_plugin_calls(const char* function) {
 FAKE_PLUGIN_EXPORT int64_t fake_plugin_running(void) { return fake_plugin::running(); }
 
 FAKE_PLUGIN_EXPORT uint64_t fake_plugin_violations(void) { return fake_plugin::violations(); }
+
+FAKE_PLUGIN_EXPORT int32_t fake_plugin_inside(void) { return fake_plugin::is_inside() ? 1 : 0; }
 
 FAKE_PLUGIN_EXPORT size_t fake_plugin_recorded(int32_t record, char* buffer, size_t size) {
   return fake_plugin::copy_record(static_cast<fake_plugin_record>(record), buffer, size);

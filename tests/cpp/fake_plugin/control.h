@@ -62,6 +62,7 @@ enum fake_plugin_setting {
   FAKE_PLUGIN_FLOPS,      /* 0: cost analysis gives 42 flops, 1: none, 2: as a string */
   FAKE_PLUGIN_RECORD_EXECUTIONS, /* 1: Execute and ToHostBuffer fill their records (a lock between
                                     threads) */
+  FAKE_PLUGIN_MUTE,              /* 1: PJRT_Error_Message gives no text, 2: an empty one */
   FAKE_PLUGIN_NUM_SETTINGS
 };
 
@@ -96,6 +97,10 @@ int32_t fake_plugin_fail(const char* function, uint64_t nth, int32_t code, const
 /* Makes the nth event that a function hands out complete with an error. */
 int32_t fake_plugin_fail_event(const char* function, uint64_t nth, int32_t code,
                                const char* message);
+/* Makes the nth call of a function report success without having done or given anything. With
+ * `with_count`, the sizes and counts that it gives are 1, of null pointers. Without effect on
+ * functions that destroy or wait. */
+int32_t fake_plugin_hollow(const char* function, uint64_t nth, int32_t with_count);
 /* Planned failures that have happened since the last reset. */
 uint64_t fake_plugin_failures(void);
 
@@ -116,6 +121,8 @@ int64_t fake_plugin_running(void);
 /* Misuses of the API since the last reset: dead or foreign handles, wrong struct sizes, wrong order
  * of destruction. */
 uint64_t fake_plugin_violations(void);
+/* 1 while the calling thread runs a function of the table. */
+int32_t fake_plugin_inside(void);
 /* Copies a record, cut to `size`, and returns its whole length. */
 size_t fake_plugin_recorded(int32_t record, char* buffer, size_t size);
 

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "ledger.h"
+#include "settings.h"
 
 namespace fake_plugin {
 
@@ -64,8 +65,8 @@ void error_message(PJRT_Error_Message_Args& args) {
   args.message = nullptr;
   args.message_size = 0;
   if (PJRT_Error::check(args.error, "PJRT_Error_Message")) {
-    args.message = args.error->message;
-    args.message_size = args.error->message_size;
+    args.message = setting(FAKE_PLUGIN_MUTE) == 1 ? nullptr : args.error->message;
+    args.message_size = setting(FAKE_PLUGIN_MUTE) != 0 ? 0 : args.error->message_size;
   }
 }
 

@@ -18,7 +18,12 @@ struct Failure {
 // A copy of a text that lives as long as the plugin.
 const char* keep_text(const std::string& text);
 
-enum class FailureOf { kCall, kEvent };
+enum class FailureOf {
+  kCall,
+  kEvent,
+  kHollowCall,  // success without having done anything
+  kNullCall,    // success with a count of one thing and a null pointer to it
+};
 
 // Plans a failure of the nth occurrence from now, of each if nth is 0; of any function if there is
 // none given.

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <array>
+#include <atomic>
 #include <cstdint>
 
 #include "error.h"
+#include "ledger.h"
 #include "settings.h"
 
 namespace fake_plugin {
@@ -22,7 +24,13 @@ PJRT_NamedValue named_value(const char* name, std::size_t name_size, PJRT_NamedV
 
 namespace implementation {
 
-PJRT_Error* plugin_initialize(PJRT_Plugin_Initialize_Args& /*args*/) { return nullptr; }
+PJRT_Error* plugin_initialize(PJRT_Plugin_Initialize_Args& /*args*/) {
+  static std::atomic<bool>& initialized = *new std::atomic<bool>(false);
+  if (initialized.exchange(true)) {
+    violation("PJRT_Plugin_Initialize", "the plugin is initialized already");
+  }
+  return nullptr;
+}
 
 PJRT_Error* plugin_attributes(PJRT_Plugin_Attributes_Args& args) {
   static constexpr std::int64_t kStablehloVersion[] = {1, 20, 3};

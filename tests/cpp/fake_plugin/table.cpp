@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "table.h"
 
+#include <algorithm>
 #include <bitset>
 
 #include "error.h"
 #include "ffi.h"
+#include "hollow.h"
 #include "ledger.h"
 #include "settings.h"
 
@@ -21,10 +23,29 @@ Table& table() {
   return result;
 }
 
+// How many functions of the table the calling thread is in. In static memory, so that an allocation
+// function may look at it.
+[[gnu::tls_model("initial-exec")]] thread_local int depth = 0;
+
+class Inside {
+ public:
+  Inside() noexcept { ++depth; }
+  Inside(const Inside&) = delete;
+  Inside& operator=(const Inside&) = delete;
+  ~Inside() { --depth; }
+};
+
+// Stands in the slots beyond the table's size.
+PJRT_Error* beyond_the_table(void* /*args*/) {
+  violation("PJRT_Api", "a function beyond struct_size was called");
+  return make_error(PJRT_Error_Code_UNIMPLEMENTED, "no such function");
+}
+
 // What every function does before its own work, and after it: counts, fails as planned, checks the
 // struct's size.
 template <Function kFunction, bool kLate, auto kImplementation, std::size_t kSize, typename Args>
 PJRT_Error* entry(Args* args) {
+  const Inside inside;
   count_call(kFunction);
   const auto failure = next_failure(FailureOf::kCall, kFunction);
   if (failure && !kLate) {
@@ -32,6 +53,15 @@ PJRT_Error* entry(Args* args) {
   }
   if (args->struct_size != kSize) {
     violation(function_name(kFunction), "struct_size is not that of the header");
+  }
+  if constexpr (!kLate) {
+    if (next_failure(FailureOf::kHollowCall, kFunction)) {
+      return nullptr;
+    }
+    if (next_failure(FailureOf::kNullCall, kFunction)) {
+      announce(*args);
+      return nullptr;
+    }
   }
   PJRT_Error* error = kImplementation(*args);
   if (failure && error == nullptr) {
@@ -42,6 +72,7 @@ PJRT_Error* entry(Args* args) {
 
 template <Function kFunction, auto kImplementation, std::size_t kSize, typename Args>
 void void_entry(Args* args) {
+  const Inside inside;
   count_call(kFunction);
   if (args->struct_size != kSize) {
     violation(function_name(kFunction), "struct_size is not that of the header");
@@ -83,7 +114,15 @@ void fill_table() noexcept {
         void_entry<Function::PJRT_Error_Message, implementation::error_message,
                    PJRT_Error_Message_Args_STRUCT_SIZE, PJRT_Error_Message_Args>;
   }
+  auto* slots = reinterpret_cast<void**>(&api);
+  constexpr std::size_t kFirstFunction = offsetof(PJRT_Api, PJRT_Error_Destroy) / sizeof(void*);
+  for (std::size_t i = std::max(api.struct_size / sizeof(void*), kFirstFunction);
+       i < sizeof api / sizeof(void*); ++i) {
+    slots[i] = reinterpret_cast<void*>(beyond_the_table);
+  }
 }
+
+bool is_inside() noexcept { return depth > 0; }
 
 void remove_from_table(Function function) noexcept {
   table().removed.set(static_cast<std::size_t>(function));

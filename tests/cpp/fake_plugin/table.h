@@ -9,5 +9,7 @@ namespace fake_plugin {
 void fill_table() noexcept;
 void remove_from_table(Function function) noexcept;
 void restore_table() noexcept;
+// Whether the calling thread runs one of its functions.
+bool is_inside() noexcept;
 
 }  // namespace fake_plugin

@@ -75,5 +75,24 @@ TEST(NamedValue, TypesNewerThanTheHeaderAreLeftOut) {
   EXPECT_EQ(from_pjrt(values, 2), (NamedValues{{"int", std::int64_t{9}}}));
 }
 
+TEST(NamedValue, WhatIsAnnouncedAndNotGivenIsLeftOut) {
+  PJRT_NamedValue text = {};
+  text.name = "text";
+  text.name_size = 4;
+  text.type = PJRT_NamedValue_kString;
+  text.value_size = 3;
+  PJRT_NamedValue list = text;
+  list.type = PJRT_NamedValue_kInt64List;
+  PJRT_NamedValue empty = text;
+  empty.value_size = 0;
+  PJRT_NamedValue nameless = empty;
+  nameless.name = nullptr;
+  for (const PJRT_NamedValue& value : {text, list, nameless}) {
+    EXPECT_TRUE(from_pjrt(&value, 1).empty());
+  }
+  EXPECT_EQ(from_pjrt(&empty, 1), (NamedValues{{"text", std::string()}}));
+  EXPECT_TRUE(from_pjrt(nullptr, 3).empty());
+}
+
 }  // namespace
 }  // namespace cyxla::pjrt

@@ -26,6 +26,11 @@ class StatusTest : public test::PjrtTest {
     CYXLA_PJRT_ARGS(PJRT_Plugin_Initialize, args);
     return api().call(CYXLA_SLOT(PJRT_Plugin_Initialize), args);
   }
+  static std::string description(const Status& status) {
+    std::array<char, 200> text = {};
+    status.describe(text.data(), text.size());
+    return text.data();
+  }
   std::uint64_t destroyed() { return fake.calls("PJRT_Error_Destroy"); }
 };
 
@@ -35,11 +40,11 @@ TEST_F(StatusTest, SuccessHasNoMessageAndNothingToDestroy) {
     EXPECT_TRUE(status.ok());
     EXPECT_EQ(status.message(), "");
     std::array<char, 4> text = {'x', 'x', 'x', 'x'};
-    status.copy_message(text.data(), text.size());
+    status.describe(text.data(), text.size());
     EXPECT_STREQ(text.data(), "");
     status.throw_if_error(ErrorCode::kPlugin, "nowhere");
   }
-  const Status called(api(), nullptr);
+  const Status called(api(), nullptr, "PJRT_Client_Create");
   EXPECT_TRUE(called.ok());
   EXPECT_EQ(destroyed(), 0U);
 }
@@ -93,22 +98,48 @@ TEST_F(StatusTest, TheErrorIsDestroyedWhenThrown) {
   EXPECT_EQ(destroyed(), 1U);
 }
 
-TEST_F(StatusTest, CopiedMessagesAreCutAndTerminated) {
+TEST_F(StatusTest, DescriptionsAreCutAndTerminated) {
   const Status status = failed(PJRT_Error_Code_INTERNAL, "abcdef");
-  std::array<char, 8> text = {};
+  const std::string whole = "PJRT_Plugin_Initialize: INTERNAL: abcdef";
+  std::array<char, 64> text = {};
   text.fill('#');
-  status.copy_message(text.data(), 0);
+  status.describe(text.data(), 0);
   EXPECT_EQ(text[0], '#');
-  status.copy_message(text.data(), 1);
+  status.describe(text.data(), 1);
   EXPECT_STREQ(text.data(), "");
   EXPECT_EQ(text[1], '#');
-  status.copy_message(text.data(), 4);
-  EXPECT_STREQ(text.data(), "abc");
-  EXPECT_EQ(text[4], '#');
-  status.copy_message(text.data(), 7);
-  EXPECT_STREQ(text.data(), "abcdef");
-  status.copy_message(text.data(), text.size());
-  EXPECT_STREQ(text.data(), "abcdef");
+  status.describe(text.data(), whole.size() - 2);
+  EXPECT_EQ(text.data(), whole.substr(0, whole.size() - 3));
+  EXPECT_EQ(text[whole.size() - 2], '#');
+  status.describe(text.data(), whole.size() + 1);
+  EXPECT_EQ(text.data(), whole);
+  status.describe(text.data(), text.size());
+  EXPECT_EQ(text.data(), whole);
+}
+
+TEST_F(StatusTest, AnErrorWithoutATextSaysSo) {
+  fake.set(FAKE_PLUGIN_MUTE, 1);
+  const Status status = failed(PJRT_Error_Code_ABORTED, "never told");
+  EXPECT_EQ(status.message(), "the plugin gave no message");
+  EXPECT_EQ(description(status), "PJRT_Plugin_Initialize: ABORTED: the plugin gave no message");
+  fake.fail("PJRT_Error_GetCode", 1, PJRT_Error_Code_INTERNAL, "no code either");
+  EXPECT_EQ(description(status), "PJRT_Plugin_Initialize: UNKNOWN: the plugin gave no message");
+}
+
+TEST_F(StatusTest, ASuccessThatGivesNothingIsAFailure) {
+  Status status = Status::nothing_given("PJRT_Client_Compile", "executable");
+  EXPECT_FALSE(status.ok());
+  EXPECT_EQ(status.code(), PJRT_Error_Code_UNKNOWN);
+  EXPECT_EQ(description(status),
+            "PJRT_Client_Compile: the plugin reported success but gave no executable");
+  Status assigned;
+  assigned = std::move(status);
+  EXPECT_TRUE(status.ok());  // NOLINT(bugprone-use-after-move): moved-from means success
+  const Status moved = std::move(assigned);
+  EXPECT_TRUE(assigned.ok());  // NOLINT(bugprone-use-after-move)
+  EXPECT_EQ(message_of(ErrorCode::kCompile,
+                       [&] { moved.throw_if_error(ErrorCode::kCompile, "PJRT_Client_Compile"); }),
+            description(moved));
 }
 
 TEST_F(StatusTest, AnUnknowableCodeIsUnknown) {

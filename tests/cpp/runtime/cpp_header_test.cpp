@@ -131,7 +131,9 @@ TEST_F(CppHeaderTest, FailuresAreExceptionsWithTheirMessage) {
     call();
     FAIL();
   } catch (const cyxla::ExecutionError& error) {
-    EXPECT_STREQ(error.what(), "executing the program f failed: burnt");
+    EXPECT_STREQ(error.what(),
+                 "executing the program f failed: "
+                 "PJRT_LoadedExecutable_Execute: INTERNAL: burnt");
   }
 }
 

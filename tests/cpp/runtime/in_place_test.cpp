@@ -155,7 +155,9 @@ TEST_F(InPlaceTest, FailuresLeaveNothingBehind) {
   }
   fake.fail("PJRT_Client_BufferFromHostBuffer", 1, PJRT_Error_Code_INTERNAL, "burnt");
   EXPECT_EQ(execute(&program->spec(), inputs_.data(), outputs, 1), -1);
-  EXPECT_EQ(last_message(), "passing the destination of output 1 of the program f failed: burnt");
+  EXPECT_EQ(last_message(),
+            "passing the destination of output 1 of the program f failed: "
+            "PJRT_Client_BufferFromHostBuffer: INTERNAL: burnt");
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include "runtime/thread_slot.h"
 
 #include <gtest/gtest.h>
+#include <pthread.h>
 
 #include <barrier>
 #include <set>
@@ -47,17 +48,32 @@ TEST(ThreadSlot, IsPassedOnByThreadsThatEnd) {
   }
 }
 
-// Destructors of other thread-local objects may run after the slot was given back.
-TEST(ThreadSlot, IsNoneForAThreadThatIsTornDown) {
-  static std::size_t seen_at_the_end = 0;
+TEST(ThreadSlot, IsStillThereWhenThreadLocalObjectsAreDestroyed) {
+  static std::size_t at_first = 0;
+  static std::size_t at_the_end = 0;
   struct AsksLate {
-    ~AsksLate() { seen_at_the_end = thread_slot(); }
+    ~AsksLate() { at_the_end = thread_slot(); }
   };
   std::thread([] {
     thread_local AsksLate made_first;  // so it is destroyed last
     static_cast<void>(&made_first);
+    at_first = thread_slot();
+  }).join();
+  EXPECT_NE(at_first, kNoThreadSlot);
+  EXPECT_EQ(at_the_end, at_first);
+}
+
+// Destructors of other thread-specific data may run after the slot was given back.
+TEST(ThreadSlot, IsNoneForAThreadThatIsTornDown) {
+  static std::size_t seen_at_the_end = 0;
+  thread_slot();  // its key is the older one, so that its destructor comes first
+  pthread_key_t key = {};
+  ASSERT_EQ(pthread_key_create(&key, [](void* /*set*/) { seen_at_the_end = thread_slot(); }), 0);
+  std::thread([&] {
+    ASSERT_EQ(pthread_setspecific(key, &seen_at_the_end), 0);
     EXPECT_NE(thread_slot(), kNoThreadSlot);
   }).join();
+  pthread_key_delete(key);
   EXPECT_EQ(seen_at_the_end, kNoThreadSlot);
 }
 

@@ -33,11 +33,16 @@ class FakePlugin {
   void fail_event(const char* function, std::uint64_t nth, std::int32_t code, const char* message) {
     EXPECT_EQ(fail_event_(function, nth, code, message), 1) << function;
   }
+  void hollow(const char* function, std::uint64_t nth, bool with_count) {
+    EXPECT_EQ(hollow_(function, nth, with_count ? 1 : 0), 1) << function;
+  }
   void on_execute(void (*callback)(void*), void* user_arg) { on_execute_(callback, user_arg); }
 
   std::int32_t call_target(const char* target, const char* platform, void* context) const {
     return call_target_(target, platform, context);
   }
+  // Whether the calling thread runs the plugin's code.
+  int (*inside() const)() { return inside_; }
 
   std::uint64_t failures() const { return failures_(); }
   std::int64_t live() const { return live_(-1); }
@@ -94,6 +99,8 @@ class FakePlugin {
     find(remove_function_, "fake_plugin_remove_function");
     find(fail_, "fake_plugin_fail");
     find(fail_event_, "fake_plugin_fail_event");
+    find(hollow_, "fake_plugin_hollow");
+    find(inside_, "fake_plugin_inside");
     find(on_execute_, "fake_plugin_on_execute");
     find(call_target_, "fake_plugin_call_target");
     find(failures_, "fake_plugin_failures");
@@ -110,6 +117,8 @@ class FakePlugin {
   decltype(&fake_plugin_remove_function) remove_function_;
   decltype(&fake_plugin_fail) fail_;
   decltype(&fake_plugin_fail_event) fail_event_;
+  decltype(&fake_plugin_hollow) hollow_;
+  decltype(&fake_plugin_inside) inside_;
   decltype(&fake_plugin_on_execute) on_execute_;
   decltype(&fake_plugin_call_target) call_target_;
   decltype(&fake_plugin_failures) failures_;

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <new>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "support/child_process.h"
+
+#include "out_of_memory/out_of_memory.h"
+
+namespace cyxla::runtime {
+namespace {
+
+using test::FailingMemory;
+using test::OutOfMemoryTest;
+using test::ProgramReference;
+using test::SampleCall;
+
+TEST_F(OutOfMemoryTest, TheRequestsAreCountedAndFail) {
+  const std::int64_t blocks = FailingMemory::blocks();
+  {
+    const std::string text(100, 'a');
+    const AlignedMemory memory = make_aligned(100);
+    EXPECT_EQ(FailingMemory::blocks(), blocks + 2);
+  }
+  EXPECT_EQ(FailingMemory::blocks(), blocks);
+  FailingMemory::fail(2);
+  const AlignedMemory first = make_aligned(1);
+  EXPECT_THROW(make_aligned(1), std::bad_alloc);
+  EXPECT_TRUE(FailingMemory::failed());
+  FailingMemory::fail(0);
+}
+
+TEST_F(OutOfMemoryTest, Load) {
+  int positions = 0;
+  std::string outcome;
+  for (int nth = 1; outcome != "not reached" && !HasFailure(); ++nth) {
+    outcome = test::in_child([&]() -> std::string {
+      const std::string path = test::FakePlugin::path();
+      const pjrt::NamedValues options = {{"pooling_allocator", true},
+                                         {"cpu_device_count", std::int64_t{1}}};
+      const std::set<std::string> optional = {"pooling_allocator"};
+      Attempt attempt;
+      attempt.act = [&] {
+        return Runtime::get() != nullptr || &Runtime::load(path, options, optional) != nullptr;
+      };
+      bool failed = false;
+      const std::string message = try_once(attempt, nth, failed);
+      if (failed && (message != "out of memory" || fake.live() != 0)) {
+        return message + " " + fake.live_by_kind();
+      }
+      if (!failed && !message.empty()) {
+        return message;
+      }
+      bool failed_again = false;
+      std::string wrong = try_once(attempt, 0, failed_again);
+      if (wrong.empty()) {
+        wrong = call_.run(compile(SampleCall::kCode)->spec(), 1);
+      }
+      Runtime::shut_down();
+      if (!wrong.empty() || fake.live() != 0 || fake.violations() != 0) {
+        return wrong + fake.live_by_kind() + fake.recorded(FAKE_PLUGIN_VIOLATION);
+      }
+      return failed ? "reported" : "not reached";
+    });
+    if (outcome != "not reached") {
+      EXPECT_EQ(outcome, "reported") << nth;
+      ++positions;
+    }
+  }
+  std::printf("faults: load_without_memory: %d positions, %d reported, 0 tolerated\n", positions,
+              positions);
+  EXPECT_GE(positions, 20);
+}
+
+TEST_F(OutOfMemoryTest, Compile) {
+  loaded();
+  const Signature signature =
+      test::signature_of(SampleCall::kCode, "a name that needs memory of its own");
+  const pjrt::OptionOverrides overrides = {{"xla_some_flag", true}, {"xla_name", "value"}};
+  for (const auto route : {RouteRequest::Route::kPjrt, RouteRequest::Route::kAuto}) {
+    RouteRequest request;
+    request.route = route;
+    ProgramReference program;
+    sweep("compile",
+          {.act =
+               [&] {
+                 CompileStatistics statistics;
+                 program.reset(loaded().compile(SampleCall::kCode, "fake", overrides, signature,
+                                                statistics, request));
+                 return true;
+               },
+           .check = [&] { return call_.run(program->spec(), 1); },
+           .after = [&] { program.reset(); }},
+          30);
+  }
+}
+
+// A plugin's refusal needs memory for its own message.
+TEST_F(OutOfMemoryTest, CompileSomethingWrong) {
+  loaded();
+  sweep("compile_error",
+        {.act =
+             [&] {
+               CompileStatistics statistics;
+               try {
+                 loaded().compile("nonsense that no plugin would understand", "fake", {}, {},
+                                  statistics);
+               } catch (const Error&) {
+                 return true;
+               }
+               return false;
+             }},
+        3);
+}
+
+TEST_F(OutOfMemoryTest, OtherSetUp) {
+  fake.set(FAKE_PLUGIN_PLATFORM, 1);
+  loaded();
+  const ProgramReference program = compile(SampleCall::kCode);
+  const std::string target = "the target of a custom call";
+  const std::string platform = "Host";
+  sweep("serialize", {.act = [&] { return !loaded().serialize(*program).empty(); }}, 1);
+  sweep("register_ffi_handler",
+        {.act =
+             [&] {
+               loaded().register_ffi_handler(target, platform, &call_);
+               return true;
+             }},
+        0);
+  sweep("error_info",
+        {.before = [&] { execute(nullptr, nullptr, nullptr, 0); },
+         .act = [&] { return error_info().count > 0; }},
+        1);
+}
+
+// What is found out once is found out by the next attempt.
+TEST_F(OutOfMemoryTest, DirectRefusal) {
+  int positions = 0;
+  std::string outcome;
+  for (int nth = 1; outcome != "not reached" && !HasFailure(); ++nth) {
+    outcome = test::in_child([&]() -> std::string {
+      fake.set(FAKE_PLUGIN_PLATFORM, 1);
+      Runtime& runtime = loaded();
+      const Attempt attempt = {.act = [&] { return !runtime.direct_refusal(true).empty(); }};
+      bool failed = false;
+      const std::string message = try_once(attempt, nth, failed);
+      bool failed_again = false;
+      const std::string again = try_once(attempt, 0, failed_again);
+      const bool is_right = message == (failed ? "out of memory" : "") && again.empty();
+      const std::string refusal = runtime.direct_refusal(true);
+      Runtime::shut_down();
+      return !is_right || refusal.find("cannot be compiled") == std::string::npos
+                 ? "wrong: " + message + again + refusal
+             : failed ? "reported"
+                      : "not reached";
+    });
+    if (outcome != "not reached") {
+      EXPECT_EQ(outcome, "reported") << nth;
+      ++positions;
+    }
+  }
+  std::printf("faults: direct_refusal_without_memory: %d positions, %d reported, 0 tolerated\n",
+              positions, positions);
+  EXPECT_GE(positions, 5);
+}
+
+}  // namespace
+}  // namespace cyxla::runtime

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+
+#include "support/ffi_handlers.h"
+#include "support/sweep.h"
+
+namespace cyxla::runtime {
+namespace {
+
+using test::ProgramReference;
+using test::SampleCall;
+using test::signature_of;
+using test::Tally;
+
+// The operations between loading and executing.
+class FailuresCompileTest : public test::SweepTest {
+ protected:
+  // "" or the message of the Error that `function` throws with this code.
+  static std::string attempt(ErrorCode code, const std::function<void()>& function) {
+    try {
+      function();
+      return "";
+    } catch (const Error& error) {
+      return error.code() == code ? error.what() : std::string("wrong code: ") + error.what();
+    }
+  }
+
+  int reported_by_compiling(const char* operation, RouteRequest::Route route) {
+    loaded();
+    ProgramReference program;
+    SampleCall call;
+    const auto act = [&] {
+      return attempt(ErrorCode::kCompile, [&] {
+        CompileStatistics statistics;
+        RouteRequest request;
+        request.route = route;
+        program.reset(loaded().compile(SampleCall::kCode, "fake", {},
+                                       signature_of(SampleCall::kCode), statistics, request));
+      });
+    };
+    return sweep(operation, {.act = act,
+                             .check = [&] { return call.run(program->spec(), 0); },
+                             .after = [&] { program.reset(); }})
+        .reported;
+  }
+};
+
+// Compile, GetExecutable for five questions, and the three questions about outputs; what is only
+// told as statistics is left out instead. Each of these calls may also give nothing, the last three
+// in two ways.
+TEST_P(FailuresCompileTest, Compile) {
+  EXPECT_EQ(reported_by_compiling("compile", RouteRequest::Route::kPjrt),
+            GetParam().troubled ? 9 : 9 + 2 * 9);
+}
+
+// For the other route what the plugin serializes is asked for first.
+TEST_P(FailuresCompileTest, CompileForTheDirectRoute) {
+  EXPECT_EQ(reported_by_compiling("compile_direct", RouteRequest::Route::kAuto),
+            GetParam().troubled ? 9 : 9 + 2 * 9);
+}
+
+// DeserializeAndLoad, GetExecutable for the outputs, and the three questions about these.
+TEST_P(FailuresCompileTest, LoadCompiled) {
+  CompileStatistics statistics;
+  std::string serialized;
+  ProgramReference program(loaded().compile(SampleCall::kCode, "fake", {},
+                                            signature_of(SampleCall::kCode), statistics, {}, {},
+                                            &serialized));
+  program.reset();
+  SampleCall call;
+  const auto act = [&] {
+    return attempt(ErrorCode::kCompile, [&] {
+      program.reset(loaded().load_compiled(serialized, signature_of(SampleCall::kCode)));
+    });
+  };
+  const Tally tally = sweep("load_compiled", {.act = act,
+                                              .check = [&] { return call.run(program->spec(), 0); },
+                                              .after = [&] { program.reset(); }});
+  EXPECT_EQ(tally.reported, GetParam().troubled ? 5 : 5 + 2 * 5);
+}
+
+// A statistic that a plugin announces at each question and never gives is none.
+TEST_P(FailuresCompileTest, StatisticsThatAreNeverGiven) {
+  loaded();
+  for (const char* function :
+       {"PJRT_Executable_OptimizedProgram", "PJRT_Executable_GetCostAnalysis",
+        "PJRT_Executable_GetCompiledMemoryStats", "PJRT_Executable_Serialize"}) {
+    fake.hollow(function, 0, true);
+  }
+  CompileStatistics statistics;
+  const ProgramReference program(
+      loaded().compile(SampleCall::kCode, "fake", {}, signature_of(SampleCall::kCode), statistics));
+  EXPECT_FALSE(statistics.instructions);
+  EXPECT_FALSE(statistics.flops);
+  EXPECT_FALSE(statistics.memory.code_bytes);
+  SampleCall call;
+  EXPECT_EQ(call.run(program->spec(), 1), "");
+}
+
+TEST_P(FailuresCompileTest, DirectRefusal) {
+  fake.set(FAKE_PLUGIN_PLATFORM, 1);
+  loaded();
+  EXPECT_EQ(sweep("direct_refusal", {.act =
+                                         [&] {
+                                           return attempt(ErrorCode::kCompile, [&] {
+                                             EXPECT_NE(loaded().direct_refusal(true), "");
+                                           });
+                                         }})
+                .reported,
+            0);
+}
+
+TEST_P(FailuresCompileTest, Serialize) {
+  const ProgramReference program = compile(SampleCall::kCode);
+  int empty = 0;
+  const Tally tally = sweep("serialize", {.act = [&] {
+                              return attempt(ErrorCode::kCompile, [&] {
+                                const std::string serialized = loaded().serialize(*program);
+                                empty += serialized.empty() ? 1 : 0;
+                                EXPECT_EQ(serialized.empty() && fake.failures() == 0, false);
+                              });
+                            }});
+  EXPECT_EQ(tally.reported, GetParam().troubled ? 1 : 3);  // PJRT_LoadedExecutable_GetExecutable
+  EXPECT_EQ(empty, GetParam().troubled ? 1 : 3);           // PJRT_Executable_Serialize
+}
+
+TEST_P(FailuresCompileTest, RegisterFfiHandler) {
+  loaded();
+  const Tally tally =
+      sweep("register_ffi_handler", {.act = [&] {
+              return attempt(ErrorCode::kPlugin, [&] {
+                loaded().register_ffi_handler("target", "Host", test::handler_address<0, 2>());
+              });
+            }});
+  EXPECT_EQ(tally.reported, 1);
+}
+
+INSTANTIATE_TEST_SUITE_P(Plugins, FailuresCompileTest, ::testing::ValuesIn(test::kPluginKinds),
+                         test::kind_name);
+
+}  // namespace
+}  // namespace cyxla::runtime

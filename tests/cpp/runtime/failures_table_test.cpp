@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <string>
+
+#include "support/child_process.h"
+#include "support/sweep.h"
+
+namespace cyxla::runtime {
+namespace {
+
+using test::in_child;
+using test::ProgramReference;
+using test::SampleCall;
+
+// Plugins with other function tables than the header's: each either works or is refused with the
+// reason, and no function that it does not have is called. Each is tried in a process of its own.
+class FailuresTableTest : public test::RuntimeTest {
+ protected:
+  // "works", the message of the refusal, or what was wrong after "wrong: ".
+  std::string outcome() {
+    std::string message;
+    try {
+      loaded();
+      RouteRequest direct;
+      direct.route = RouteRequest::Route::kAuto;
+      CompileStatistics statistics;
+      const ProgramReference program(loaded().compile(SampleCall::kCode, "fake", {},
+                                                      test::signature_of(SampleCall::kCode),
+                                                      statistics, direct));
+      SampleCall call;
+      for (int i = 0; i < 6 && message.empty(); ++i) {
+        message = call.run(program->spec(), i % 2);
+      }
+      loaded().serialize(*program);
+    } catch (const Error& error) {
+      return fake.live() != 0 || fake.all_calls() != 0 || error.code() != ErrorCode::kPlugin
+                 ? std::string("wrong: not refused at once: ") + error.what()
+                 : error.what();
+    }
+    Runtime::shut_down();
+    if (fake.violations() != 0) {
+      message = fake.recorded(FAKE_PLUGIN_VIOLATION);
+    }
+    return message.empty() && fake.live() == 0 ? "works" : "wrong: " + message;
+  }
+};
+
+TEST_F(FailuresTableTest, EachFunctionMissing) {
+  std::vector<std::string> functions = fake.functions();
+  std::erase(functions, "PJRT_FFI_Register_Handler");  // is in no slot of the table
+  functions.insert(functions.end(), {"PJRT_Error_Destroy", "PJRT_Error_Message"});
+  int working = 0;
+  int refused = 0;
+  for (const std::string& function : functions) {
+    const std::string result = in_child([&] {
+      fake.remove_function(function.c_str());
+      return outcome();
+    });
+    if (result == "works") {
+      ++working;
+    } else {
+      ++refused;
+      EXPECT_NE(result.find("lacks functions that cyxla needs: " + function + ";"),
+                std::string::npos)
+          << function << ": " << result;
+    }
+  }
+  std::printf("faults: missing_function: %zu positions, %d reported, %d tolerated\n",
+              functions.size(), refused, working);
+  EXPECT_EQ(refused, 24);
+  EXPECT_EQ(working, 8);
+}
+
+TEST_F(FailuresTableTest, EachTableSize) {
+  int working = 0;
+  int refused = 0;
+  std::size_t size = 0;
+  for (; size <= sizeof(PJRT_Api) + 64; size += 8) {
+    const std::string result = in_child([&] {
+      fake.set(FAKE_PLUGIN_TABLE_SIZE, static_cast<std::int64_t>(size));
+      return outcome();
+    });
+    if (result == "works") {
+      ++working;
+    } else {
+      ++refused;
+      EXPECT_TRUE(result.find("lacks functions that cyxla needs: ") != std::string::npos ||
+                  result.find("does not even hold its version") != std::string::npos)
+          << size << ": " << result;
+    }
+  }
+  std::printf("faults: table_size: %d positions, %d reported, %d tolerated\n", working + refused,
+              refused, working);
+  // The last function that is needed is PJRT_Executable_OutputDimensions.
+  EXPECT_EQ(static_cast<std::size_t>(refused),
+            offsetof(PJRT_Api, PJRT_Executable_OutputDimensions) / 8 + 1);
+  EXPECT_EQ(working + refused, static_cast<int>(size / 8));
+}
+
+// With the sizes that plugins of these versions have.
+TEST_F(FailuresTableTest, EachVersion) {
+  struct Version {
+    int minor;
+    std::size_t size;
+  };
+  constexpr Version kVersions[] = {{0, sizeof(PJRT_Api)}, {80, 984},   {81, 984},   {82, 984},
+                                   {105, 1128},           {106, 1128}, {107, 1128}, {114, 1144},
+                                   {115, 1144},           {116, 1144}, {1000, 2000}};
+  int positions = 0;
+  int refused = 0;
+  for (const int major : {-1, 0, 1, 2, 7}) {
+    for (const Version& version : kVersions) {
+      ++positions;
+      const std::string result = in_child([&] {
+        fake.set(FAKE_PLUGIN_API_MAJOR, major);
+        fake.set(FAKE_PLUGIN_API_MINOR, version.minor);
+        fake.set(FAKE_PLUGIN_TABLE_SIZE, static_cast<std::int64_t>(version.size));
+        return outcome();
+      });
+      const std::string text = std::to_string(major) + "." + std::to_string(version.minor);
+      if (major == PJRT_API_MAJOR) {
+        EXPECT_EQ(result, "works") << text;
+      } else {
+        ++refused;
+        EXPECT_NE(result.find(" has PJRT API version " + text + ", cyxla needs major version 0"),
+                  std::string::npos)
+            << result;
+      }
+    }
+  }
+  std::printf("faults: version: %d positions, %d reported, %d tolerated\n", positions, refused,
+              positions - refused);
+}
+
+TEST_F(FailuresTableTest, EachLackOfTheFfiExtension) {
+  for (const int kind : {1, 2, 3}) {
+    EXPECT_EQ(in_child([&]() -> std::string {
+                fake.set(FAKE_PLUGIN_FFI, kind);
+                loaded();
+                int handler = 0;
+                try {
+                  loaded().register_ffi_handler("target", "Host", &handler);
+                } catch (const Error& error) {
+                  return error.code() == ErrorCode::kUnsupported ? error.what() : "wrong code";
+                }
+                return "no error";
+              }),
+              std::string("cannot register the custom-call target target: the plugin ") +
+                  test::FakePlugin::path() + " has no FFI extension");
+  }
+}
+
+}  // namespace
+}  // namespace cyxla::runtime
