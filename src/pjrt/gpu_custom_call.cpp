@@ -71,7 +71,7 @@ void register_gpu_custom_call(const Api& api, const std::string& target,
   args.handler_prepare = handler.prepare;
   args.handler_initialize = handler.initialize;
   args.handler_execute = handler.execute;
-  const Status status(api, extension->register_custom_call(&args));
+  const Status status(api, extension->register_custom_call(&args), "PJRT_Gpu_Register_Custom_Call");
   if (!status.ok()) {
     throw Error(ErrorCode::kPlugin, "PJRT_Gpu_Register_Custom_Call",
                 "the plugin refused the custom-call target " + target + ": " + status.message());
