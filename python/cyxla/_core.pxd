@@ -58,7 +58,11 @@ cdef extern from "pjrt/host_callback.h" namespace "cyxla::pjrt" nogil:
     void host_callback_handler()
 
 cdef extern from "runtime/host_callbacks.h" namespace "cyxla::runtime" nogil:
-    void set_host_function(cpp_bool (*function)(const HostCall& call, HostCallError& error) noexcept) noexcept
+    cdef cppclass Host:
+        cpp_bool (*call)(const HostCall& call, HostCallError& error) noexcept
+        void* (*step_back)()
+        void (*step_in)(void* state)
+    void set_host(const Host& host) noexcept
 
 cdef extern from "pjrt/named_value.h" namespace "cyxla::pjrt" nogil:
     cdef cppclass NamedValues:
@@ -73,6 +77,8 @@ cdef extern from "_host_callbacks.hpp" namespace "cyxla::glue":
         pass
     SharedReference shared_reference(object kept) except +
     int release_dropped()
+    void* give_up_gil() nogil
+    void take_gil(void* state) nogil
 
 cdef extern from "runtime/signature.h" namespace "cyxla::runtime" nogil:
     cdef cppclass CoreArrayType "cyxla::runtime::ArrayType":

@@ -46,4 +46,9 @@ inline std::shared_ptr<const void> shared_reference(PyObject* object) {
           }};
 }
 
+// The GIL, where this thread has it: null if not.
+inline void* give_up_gil() { return PyGILState_Check() != 0 ? PyEval_SaveThread() : nullptr; }
+
+inline void take_gil(void* state) { PyEval_RestoreThread(static_cast<PyThreadState*>(state)); }
+
 }  // namespace cyxla::glue

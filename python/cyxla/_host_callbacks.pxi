@@ -24,12 +24,16 @@ def use_host_callbacks(answer):
     """Let programs call Python through `answer`, before the first is compiled; whether this was the first time."""
     global answer_host_call, targets_registered
     cdef Runtime* runtime = need_runtime()
+    cdef Host host
     cdef string target
     cdef string platform = b"Host"
     if targets_registered:
         return False
     answer_host_call = answer
-    set_host_function(run_host_callback)
+    host.call = run_host_callback
+    host.step_back = give_up_gil
+    host.step_in = take_gil
+    set_host(host)
     for i in range(kHostCallbackTargets.size()):
         target = kHostCallbackTargets[i]
         with nogil:

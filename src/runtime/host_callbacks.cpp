@@ -11,7 +11,7 @@
 namespace cyxla::runtime {
 namespace {
 
-std::atomic<pjrt::HostFunction> host_function{nullptr};
+Host the_host = {};  // set before any program that needs it exists
 std::atomic<int> waiting_pool_threads{0};
 
 thread_local int executions = 0;             // of this thread, one within the other
@@ -35,13 +35,13 @@ bool call_host(const pjrt::HostCall& call, pjrt::HostCallError& error) {
   const bool outer = in_plugin_thread;
   in_plugin_thread = outer || executions == 0;
   const ScopeGuard restore([outer]() noexcept { in_plugin_thread = outer; });
-  return host_function.load(std::memory_order_acquire)(call, error);
+  return the_host.call(call, error);
 }
 
 }  // namespace
 
-void set_host_function(pjrt::HostFunction function) noexcept {
-  host_function.store(function, std::memory_order_release);
+void set_host(const Host& host) noexcept {
+  the_host = host;
   pjrt::set_host_function(call_host);
 }
 
@@ -51,6 +51,9 @@ void note_pool(bool is_synchronous) noexcept {
 
 HostCallbackScope::HostCallbackScope(const Program& program) noexcept {
   ++executions;
+  if (program.signature().needs_python && the_host.step_back != nullptr) {
+    stepped_back_ = the_host.step_back();
+  }
   if (!in_plugin_thread || executions > 1) {
     return;
   }
@@ -68,6 +71,9 @@ HostCallbackScope::HostCallbackScope(const Program& program) noexcept {
 
 HostCallbackScope::~HostCallbackScope() {
   --executions;
+  if (stepped_back_ != nullptr) {
+    the_host.step_in(stepped_back_);
+  }
   if (waits_in_pool_) {
     waiting_pool_threads.fetch_sub(1, std::memory_order_acq_rel);
   }

@@ -6,8 +6,16 @@
 
 namespace cyxla::runtime {
 
-// Lets the programs of the process call the host through `function`.
-void set_host_function(pjrt::HostFunction function) noexcept;
+// How the programs of the process call the host. A thread that waits for an execution must not keep
+// from a callback on another thread what that needs: `step_back` gives it up, if the calling thread
+// has it, and returns what `step_in` takes it back with; null for nothing.
+struct Host {
+  pjrt::HostFunction call;
+  void* (*step_back)();
+  void (*step_in)(void* state);
+};
+// Once for the process, before the first program that calls the host is compiled.
+void set_host(const Host& host) noexcept;
 
 // Tells, while the client is made, what its pool is like: its size is read as the plugin reads it.
 // A plugin that executes asynchronously orders executions so that one started on its own thread
@@ -29,6 +37,7 @@ class HostCallbackScope {
   bool permitted() const noexcept { return permitted_; }
 
  private:
+  void* stepped_back_ = nullptr;
   bool waits_in_pool_ = false;
   bool permitted_ = true;
 };

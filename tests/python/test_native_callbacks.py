@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs that call Python, executed from C: with the GIL or without, on any thread."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from support.native import PLUGINS, build_modules, plugin_variables, run_with_modules
+
+_CODE = """
+import logging, threading
+import numpy as np
+import jax, jax.numpy as jnp
+import cyxla, c_callbacks
+
+logging.disable(logging.CRITICAL)  # JAX logs each failure
+vector, matrix = jax.ShapeDtypeStruct((2,), "f4"), jax.ShapeDtypeStruct((200, 200), "f4")
+threads_seen = set()
+
+def double(a):
+    threads_seen.add(threading.get_ident())
+    if a[0] < 0:
+        raise ValueError("negative")
+    return 2 * np.asarray(a)
+
+def cheap(v, m):
+    return jax.pure_callback(double, vector, v)
+
+def heavy(v, m):  # so that the plugin may call back on a thread of its own
+    m = jax.lax.fori_loop(0, 4, lambda _, a: jnp.tanh(a @ a), m)
+    return jax.pure_callback(double, vector, v + 0 * m[0, :2])
+
+x, m = np.array([1, 2], "f4"), np.eye(200, dtype="f4")
+outputs = np.zeros((4, 2), "f4")
+addresses = tuple(row.ctypes.data for row in outputs)
+stop = threading.Event()
+
+def busy():  # takes the GIL whenever it can
+    while not stop.is_set():
+        sum(range(200))
+
+assert c_callbacks.accepts(cyxla.compile_program(cyxla.lower(jnp.sin, [vector]))[0])
+for function in (cheap, heavy):
+    executable, _ = cyxla.compile_program(cyxla.lower(function, [vector, matrix]))
+    assert not c_callbacks.accepts(executable)
+    given = (x.ctypes.data, m.ctypes.data)
+    for with_busy in (False, True):
+        stop.clear()
+        other = threading.Thread(target=busy)
+        if with_busy:
+            other.start()
+        for threads, hold_gil in ((0, False), (0, True), (1, False), (4, False)):
+            outputs[:] = 0
+            done = c_callbacks.execute(executable, given, addresses, 3, threads, hold_gil)
+            assert done == (0, ""), done
+            assert (outputs[: max(threads, 1)] == [2, 4]).all(), outputs
+            x[0] = -1
+            failures, message = c_callbacks.execute(
+                executable, given, addresses, 1, threads, hold_gil
+            )
+            x[0] = 1
+            assert failures == max(threads, 1)
+            assert "ValueError in the host callback pure_callback at" in message, message
+            assert message.endswith("negative"), message
+        stop.set()
+        if with_busy:
+            other.join()
+assert len(threads_seen) > 2  # C threads are known to Python while they call it
+assert cyxla.error_info().count == 2 * 2 * (1 + 1 + 1 + 4)
+"""
+
+
+@pytest.fixture(scope="module")
+def modules(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the compiled modules."""
+    return build_modules(tmp_path_factory)
+
+
+@pytest.mark.parametrize("plugin", PLUGINS)
+def test_callbacks_from_c(modules: Path, plugin: str) -> None:
+    run_with_modules(modules, _CODE, env=plugin_variables(plugin))
