@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `run`, `out` and `bind` may be given by mistake or on purpose: the right result or an error."""
+"""What `run`, `out` and `bind` are given by mistake or on purpose: the right result or an error."""
 
 from __future__ import annotations
 
@@ -97,6 +97,12 @@ def _recursive() -> list[Any]:
     return items
 
 
+def _released() -> memoryview:
+    view = memoryview(_X.copy())
+    view.release()
+    return view
+
+
 _WRONG_INPUTS: dict[str, Callable[[], Any]] = {
     "none": lambda: None,
     "object": lambda: np.array([1, None, 2, 3], object),
@@ -143,14 +149,8 @@ _WRONG_INPUTS: dict[str, Callable[[], Any]] = {
     "length is huge": lambda: _Sequence(2**62),
     "type": lambda: np.ndarray,
     "memoryview of text": lambda: memoryview(b"1234").cast("c"),
-    "released memoryview": lambda: _released(),
+    "released memoryview": _released,
 }
-
-
-def _released() -> memoryview:
-    view = memoryview(_X.copy())
-    view.release()
-    return view
 
 
 _RIGHT_INPUTS: dict[str, Callable[[], Any]] = {
