@@ -20,8 +20,8 @@ class LoadCompiledTest : public test::RuntimeTest {
   std::string compiled() {
     CompileStatistics statistics;
     std::string serialized;
-    const ProgramReference program(
-        loaded().compile(kDouble, "fake", {}, signature_of(kDouble), statistics, {}, &serialized));
+    const ProgramReference program(loaded().compile(kDouble, "fake", {}, signature_of(kDouble),
+                                                    statistics, {}, {}, &serialized));
     return serialized;
   }
 };
