@@ -169,6 +169,8 @@ class Session:
             f"--rootdir={ROOT}",
         ]
         command += ["-p", "no:cacheprovider", *([] if is_main else ["-m", "not checks"])]
+        # The tests of a file stay together: they share what its fixtures made.
+        command += ["--numprocesses=2", "--dist=loadfile"]
         command += [ROOT / "tests" / "python", *self.pytest_arguments]
         variables = {
             "CYXLA_REQUIRE_INSTALLED": str(environment_folder(version)),

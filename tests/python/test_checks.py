@@ -156,11 +156,12 @@ def test_passed():
 """
 
 
+@pytest.mark.parametrize("workers", [0, 2])
 def test_pytest_fails_on_a_skip_that_is_not_permitted(
-    tree: Path, plant: Callable[[str, str], None]
+    tree: Path, plant: Callable[[str, str], None], workers: int
 ) -> None:
     plant("tests/python/test_planted.py", SKIPPING_TEST)
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider"]
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", f"-n{workers}"]
     command += ["tests/python/test_planted.py"]
     name = "tests/python/test_planted.py::test_skipped[a]"
     plant("tests/expected_skips.txt", "tests/python/test_planted.py::test_skipped[b] # planted\n")
@@ -173,6 +174,19 @@ def test_pytest_fails_on_a_skip_that_is_not_permitted(
     plant("tests/expected_skips.txt", f"{name} # planted\n")
     status, output = run(*command, cwd=tree)
     assert status == 0, output
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_pytest_fails_on_a_file_that_is_skipped_as_a_whole(
+    tree: Path, plant: Callable[[str, str], None], workers: int
+) -> None:
+    plant("tests/python/test_planted.py", "def test_passed(): pass\n")
+    name = "tests/python/test_planted_file.py"
+    plant(name, "import pytest\npytest.skip('none', allow_module_level=True)\n")
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", f"-n{workers}"]
+    status, output = run(*command, "tests/python/test_planted.py", name, cwd=tree)
+    assert status == 1, output
+    assert f"error: {name} was skipped" in output
 
 
 def test_list_of_skips_needs_reasons(tree: Path, plant: Callable[[str, str], None]) -> None:
