@@ -7,7 +7,6 @@ import importlib.util
 import os
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -49,17 +48,9 @@ def pytest_collectreport(report: pytest.CollectReport) -> None:
         _skipped[report.nodeid] = str(report.longrepr)
 
 
-@pytest.hookimpl(optionalhook=True)
-def pytest_testnodedown(node: Any) -> None:
-    """Take over what a worker of pytest-xdist skipped: it reports tests alone, not files."""
-    _skipped.update(getattr(node, "workeroutput", {}).get("skipped", {}))
-
-
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Fail the session for skips that the list does not permit."""
-    if hasattr(session.config, "workeroutput"):
-        session.config.workeroutput["skipped"] = _skipped
     if unexpected(_skipped, read_patterns()) and session.exitstatus == pytest.ExitCode.OK:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
