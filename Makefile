@@ -8,16 +8,18 @@ VERSION =
 # For each fuzzer of 'make fuzz'.
 SECONDS = 600
 
-.PHONY: help demo test bench lint ctest sanitize pytest fuzz format clean
+.PHONY: help demo test bench lint ctest sanitize memcheck pytest fuzz soak format clean
 
 help:
 	@echo 'make demo      fit a model with JAX, compile it, minimise it from C++ and Cython threads'
-	@echo 'make test      lint, ctest, pytest on Python 3.11, 3.12 and 3.13, a short run of fuzz'
+	@echo 'make test      all of lint to soak, on Python 3.11, 3.12 and 3.13; fuzz and soak are short'
 	@echo 'make lint      layer check, formatters, ruff, mypy, cppcheck, clang-tidy'
 	@echo 'make ctest     the C++ tests'
-	@echo 'make sanitize  the C++ tests under the sanitizers'
+	@echo 'make sanitize  the C++ tests under the sanitizers, the extension under AddressSanitizer'
+	@echo 'make memcheck  calls on every route under Valgrind'
 	@echo 'make pytest    the Python tests; VERSION=3.12 for one interpreter, ARGS="-k name" for pytest'
 	@echo 'make fuzz      the fuzzers, 10 minutes each; SECONDS=60 for another time'
+	@echo 'make soak      ten million calls, thousands of compilations, memory measured'
 	@echo 'make format    rewrite the sources as the formatters want them'
 	@echo 'make bench     time calls beside other ways to call; ARGS=--quick for a minute'
 	@echo 'make clean     remove build/'
@@ -31,7 +33,7 @@ test:
 	@tools/bootstrap
 	@$(RUN_TESTS)
 
-lint ctest sanitize format:
+lint ctest sanitize memcheck format:
 	@tools/bootstrap
 	@$(RUN_TESTS) $@
 
@@ -42,6 +44,10 @@ pytest:
 fuzz:
 	@tools/bootstrap
 	@$(RUN_TESTS) fuzz --seconds '$(SECONDS)'
+
+soak:
+	@tools/bootstrap
+	@$(RUN_TESTS) soak --full
 
 bench:
 	@tools/bootstrap demo

@@ -16,6 +16,7 @@ struct Options {
   std::int64_t compilations = 0;  // while the calls of each route go on
   std::int64_t cycles = 0;        // compile, call, destroy
   std::int64_t alive = 0;         // executables at once
+  bool any_memory = false;        // under a tool that changes what memory is used
   bool leak_per_call = false;     // planted: must fail
   bool leak_per_compilation = false;
   bool wrong_result = false;

@@ -24,6 +24,7 @@ Options read_options(int argc, char** argv) {
       {"--alive", &options.alive}};
   const std::map<std::string_view, bool*> flags = {
       {"--fake", &options.is_fake},
+      {"--any-memory", &options.any_memory},
       {"--leak-per-call", &options.leak_per_call},
       {"--leak-per-compilation", &options.leak_per_compilation},
       {"--wrong-result", &options.wrong_result}};
