@@ -9,12 +9,17 @@ from environment import requirements
 from soak import EXPECT_REPORT
 from steps import BUILD, ROOT, configure, digest, is_done, mark_done, run, step
 
-FUZZERS = ("read_plan", "attributes", "options")
+FUZZERS = ("read_plan", "attributes", "options", "program_file")
 # Without a corpus of its own a fuzzer begins with nothing.
 _WITH_CORPUS = ("read_plan",)
 _FOLDER = BUILD / "fuzz"
 # Without a time: what continuous integration runs of each fuzzer, always the same.
-_EXECUTIONS = {"read_plan": 30_000, "attributes": 500_000, "options": 300_000}
+_EXECUTIONS = {
+    "read_plan": 30_000,
+    "attributes": 500_000,
+    "options": 300_000,
+    "program_file": 300_000,
+}
 # A planted fault is found within seconds.
 _PLANTED_SECONDS = 200
 _SECONDS_PER_INPUT = 10
@@ -66,4 +71,6 @@ def find_planted(fuzzer: str, python: Path) -> None:
     """Run the fuzzer over a library with a fault planted in it, which it has to find."""
     command = _command(f"{fuzzer}_planted", _FOLDER / "planted", _corpus(fuzzer, python))
     with step(f"fuzzing {fuzzer} with a planted fault"):
-        run([EXPECT_REPORT, "SUMMARY: ", *command, "-seed=1", f"-max_total_time={_PLANTED_SECONDS}"])
+        run(
+            [EXPECT_REPORT, "SUMMARY: ", *command, "-seed=1", f"-max_total_time={_PLANTED_SECONDS}"]
+        )

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from soak import EXPECT_REPORT, FAKE_PLUGIN, FOLDER, SOAK, cpu_plugin
+from soak import EXPECT_REPORT, FAKE_PLUGIN, FOLDER, SOAK, arguments, cpu_plugin
 from steps import ROOT, run, step
 
 _PLANTED = FOLDER / "tests" / "cpp" / "planted" / "planted"
@@ -25,8 +25,8 @@ _MEMCHECK = (
     f"--suppressions={ROOT / 'tests' / 'soak' / 'memcheck.supp'}",
 )
 # Every way to call, on threads, with programs that come and go.
-_FAKE = "--pjrt-calls 4000 --threads 4 --compilations 5 --cycles 5 --alive 5".split()
-_REAL = "--pjrt-calls 400 --direct-calls 4000 --threads 4 --compilations 2 --alive 2".split()
+_FAKE = {"pjrt-calls": 4000, "threads": 4, "compilations": 5, "cycles": 5, "alive": 5}
+_REAL = {"pjrt-calls": 400, "direct-calls": 4000, "threads": 4, "compilations": 2, "alive": 2}
 
 
 def run_memcheck(python: Path) -> None:
@@ -35,6 +35,6 @@ def run_memcheck(python: Path) -> None:
         with step(f"memcheck of a planted fault: {fault}"):
             run([EXPECT_REPORT, text, *_MEMCHECK, _PLANTED, fault])
     with step("memcheck with the fake plugin"):
-        run([*_MEMCHECK, SOAK, FAKE_PLUGIN, "--fake", "--any-memory", *_FAKE])
+        run([*_MEMCHECK, SOAK, FAKE_PLUGIN, "--fake", "--any-memory", *arguments(_FAKE)])
     with step("memcheck with the CPU plugin"):
-        run([*_MEMCHECK, SOAK, cpu_plugin(python), "--any-memory", *_REAL])
+        run([*_MEMCHECK, SOAK, arguments, cpu_plugin(python), "--any-memory", *arguments(_REAL)])

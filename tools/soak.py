@@ -42,7 +42,8 @@ _PLANTED = {
 _TIMEOUT_SECONDS = 3000
 
 
-def _arguments(counts: dict[str, int]) -> list[str]:
+def arguments(counts: dict[str, int]) -> list[str]:
+    """Return the soak's command line for these counts."""
     return [word for name, count in counts.items() for word in (f"--{name}", str(count))]
 
 
@@ -56,10 +57,10 @@ def run_soak(python: Path, *, full: bool) -> None:
     """Run the soak with the fake plugin and the default CPU plugin, then with planted faults."""
     counts = _FULL if full else _SHORT
     with step("soak with the fake plugin"):
-        run([SOAK, FAKE_PLUGIN, "--fake", *_arguments(counts["fake"])], timeout=_TIMEOUT_SECONDS)
+        run([SOAK, FAKE_PLUGIN, "--fake", *arguments(counts["fake"])], timeout=_TIMEOUT_SECONDS)
     with step("soak with the CPU plugin"):
-        run([SOAK, cpu_plugin(python), *_arguments(counts["real"])], timeout=_TIMEOUT_SECONDS)
+        run([SOAK, cpu_plugin(python), *arguments(counts["real"])], timeout=_TIMEOUT_SECONDS)
     for fault, planted_counts in _PLANTED.items():
         with step(f"soak with a planted fault: {fault}"):
-            command = [SOAK, FAKE_PLUGIN, "--fake", *_arguments(planted_counts), f"--{fault}"]
+            command = [SOAK, FAKE_PLUGIN, "--fake", *arguments(planted_counts), f"--{fault}"]
             run([EXPECT_REPORT, "soak: FAILED", *command])

@@ -65,8 +65,8 @@ Bytes take_bytes(FuzzedDataProvider& input, Attributes& out, std::size_t element
 
 void take_entry(FuzzedDataProvider& input, Attributes& out) {
   PJRT_NamedValue entry = {};
-  entry.struct_size = input.ConsumeBool() ? PJRT_NamedValue_STRUCT_SIZE
-                                          : input.ConsumeIntegral<std::size_t>();
+  entry.struct_size =
+      input.ConsumeBool() ? PJRT_NamedValue_STRUCT_SIZE : input.ConsumeIntegral<std::size_t>();
   const Bytes name = take_bytes(input, out, 1);
   entry.name = name.data;
   entry.name_size = name.size;
@@ -153,8 +153,7 @@ std::vector<char> take_table(FuzzedDataProvider& input) {
       table.pjrt_api_version.minor_version = input.ConsumeIntegral<int>();
       break;
     default: {
-      const auto slot =
-          input.ConsumeIntegralInRange<std::size_t>(0, cyxla::fuzz::kNumSlots - 1);
+      const auto slot = input.ConsumeIntegralInRange<std::size_t>(0, cyxla::fuzz::kNumSlots - 1);
       std::memset(reinterpret_cast<char*>(&table) + cyxla::fuzz::kFirstSlot + slot * sizeof(void*),
                   0, sizeof(void*));
     }

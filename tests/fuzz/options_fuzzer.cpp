@@ -42,9 +42,9 @@ void check_value(const PJRT_NamedValue& value, const NamedValue& given) {
       require(value.type == PJRT_NamedValue_kInt64 && value.int64_value == *integer, "integer");
     } else if (const auto* number = std::get_if<float>(&given)) {
       require(value.type == PJRT_NamedValue_kFloat, "type of a float");
-      require(std::bit_cast<std::uint32_t>(value.float_value) ==
-                  std::bit_cast<std::uint32_t>(*number),
-              "float");
+      require(
+          std::bit_cast<std::uint32_t>(value.float_value) == std::bit_cast<std::uint32_t>(*number),
+          "float");
     } else {
       require(value.type == PJRT_NamedValue_kBool && value.bool_value == std::get<bool>(given),
               "bool");

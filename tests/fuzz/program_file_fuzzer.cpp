@@ -81,11 +81,11 @@ bool is_same(const ProgramFile& a, const ProgramFile& b) {
                       });
   };
   return a.name == b.name && a.platform == b.platform && a.artifact == b.artifact &&
-         a.text == b.text && same_arrays(a.inputs, b.inputs) &&
-         same_arrays(a.outputs, b.outputs) && a.custom_call_targets == b.custom_call_targets &&
+         a.text == b.text && same_arrays(a.inputs, b.inputs) && same_arrays(a.outputs, b.outputs) &&
+         a.custom_call_targets == b.custom_call_targets &&
          a.flops.has_value() == b.flops.has_value() &&
-         (!a.flops || std::bit_cast<std::uint64_t>(*a.flops) ==
-                          std::bit_cast<std::uint64_t>(*b.flops)) &&
+         (!a.flops ||
+          std::bit_cast<std::uint64_t>(*a.flops) == std::bit_cast<std::uint64_t>(*b.flops)) &&
          a.stablehlo_version == b.stablehlo_version && a.jax_version == b.jax_version &&
          a.cyxla_version == b.cyxla_version;
 }

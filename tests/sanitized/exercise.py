@@ -86,7 +86,13 @@ def check(results: Any, x: np.ndarray) -> None:
 def use_from_python(executable: cyxla.Executable, size: int) -> None:
     x = np.linspace(0, 1, size)
     out = (np.zeros(size), np.zeros(()))
-    for array in (x, np.repeat(x, 2)[::2], x[::-1], list(x), np.frombuffer(b"\0" + x.tobytes(), "u1")[1:].view("f8")):
+    for array in (
+        x,
+        np.repeat(x, 2)[::2],
+        x[::-1],
+        list(x),
+        np.frombuffer(b"\0" + x.tobytes(), "u1")[1:].view("f8"),
+    ):
         check(executable.run([array]), np.asarray(array))
     executable.run([x], out=out)
     check(out, x)

@@ -151,7 +151,8 @@ bool soak_calls(const Options& options, runtime::RouteRequest::Route route, std:
   const bool is_direct = route == runtime::RouteRequest::Route::kDirect;
   std::printf("calls, %s route: %lld over %lld threads, %lld programs compiled meanwhile\n",
               is_direct ? "direct" : "pjrt", static_cast<long long>(calls),
-              static_cast<long long>(options.threads), static_cast<long long>(options.compilations));
+              static_cast<long long>(options.threads),
+              static_cast<long long>(options.compilations));
   const auto start = std::chrono::steady_clock::now();
   Totals totals;
   const std::int64_t warm_up = calls / 5;
@@ -171,9 +172,9 @@ bool soak_calls(const Options& options, runtime::RouteRequest::Route route, std:
     std::printf("  last error: %s\n", message);
   }
   const std::int64_t compiled = options.compilations - warm_up_compilations + 1;
-  const bool flat = is_flat("memory", before, after,
-                            256 * 1024 + compiled * leak.allocated_bytes_per_compilation,
-                            4 * 1024 * 1024 + compiled * leak.resident_bytes_per_compilation);
+  const bool flat =
+      is_flat("memory", before, after, 256 * 1024 + compiled * leak.allocated_bytes_per_compilation,
+              4 * 1024 * 1024 + compiled * leak.resident_bytes_per_compilation);
   return (flat || options.any_memory) && totals.failed == 0 && totals.wrong == 0;
 }
 

@@ -77,10 +77,9 @@ bool soak_cycles(const Options& options, runtime::RouteRequest::Route route,
   });
   std::printf("  %lld wrong\n", static_cast<long long>(wrong));
   const std::int64_t measured = options.cycles - options.cycles / 5;
-  const bool flat =
-      is_flat("memory", before, after,
-              measured * (leak.allocated_bytes_per_compilation + 40) + 4096,
-              measured * (leak.resident_bytes_per_compilation + 1024) + 2 * 1024 * 1024);
+  const bool flat = is_flat(
+      "memory", before, after, measured * (leak.allocated_bytes_per_compilation + 40) + 4096,
+      measured * (leak.resident_bytes_per_compilation + 1024) + 2 * 1024 * 1024);
   return (flat || options.any_memory) && wrong == 0;
 }
 

@@ -28,10 +28,13 @@ inline std::string code_of(bool is_fake, int factor) {
   }
   return "module @soak {\n"
          "  func.func public @main(%x: tensor<4xf64>) -> (tensor<4xf64>, tensor<f64>) {\n"
-         "    %factor = stablehlo.constant dense<" + number + ".0> : tensor<4xf64>\n"
+         "    %factor = stablehlo.constant dense<" +
+         number +
+         ".0> : tensor<4xf64>\n"
          "    %zero = stablehlo.constant dense<0.0> : tensor<f64>\n"
          "    %scaled = stablehlo.multiply %x, %factor : tensor<4xf64>\n"
-         "    %sum = stablehlo.reduce(%x init: %zero) applies stablehlo.add across dimensions = [0]\n"
+         "    %sum = stablehlo.reduce(%x init: %zero) applies stablehlo.add across dimensions = "
+         "[0]\n"
          "        : (tensor<4xf64>, tensor<f64>) -> tensor<f64>\n"
          "    return %scaled, %sum : tensor<4xf64>, tensor<f64>\n"
          "  }\n"

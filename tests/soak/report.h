@@ -16,7 +16,8 @@ inline bool is_flat(const char* what, const Memory& before, const Memory& after,
   const std::int64_t allocated = after.allocated_bytes - before.allocated_bytes;
   const bool flat = resident <= allowed_resident_bytes && allocated <= allowed_allocated_bytes;
   std::printf(
-      "  %s: resident %.1f -> %.1f MiB (%+.3f, allowed %.3f), allocated %+lld bytes (allowed %lld)%s\n",
+      "  %s: resident %.1f -> %.1f MiB (%+.3f, allowed %.3f), allocated %+lld bytes (allowed "
+      "%lld)%s\n",
       what, static_cast<double>(before.resident_bytes) / kMiB,
       static_cast<double>(after.resident_bytes) / kMiB, static_cast<double>(resident) / kMiB,
       static_cast<double>(allowed_resident_bytes) / kMiB, static_cast<long long>(allocated),

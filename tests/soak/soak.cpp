@@ -16,12 +16,9 @@ namespace {
 Options read_options(int argc, char** argv) {
   Options options;
   const std::map<std::string_view, std::int64_t*> numbers = {
-      {"--pjrt-calls", &options.pjrt_calls},
-      {"--direct-calls", &options.direct_calls},
-      {"--threads", &options.threads},
-      {"--compilations", &options.compilations},
-      {"--cycles", &options.cycles},
-      {"--alive", &options.alive}};
+      {"--pjrt-calls", &options.pjrt_calls}, {"--direct-calls", &options.direct_calls},
+      {"--threads", &options.threads},       {"--compilations", &options.compilations},
+      {"--cycles", &options.cycles},         {"--alive", &options.alive}};
   const std::map<std::string_view, bool*> flags = {
       {"--fake", &options.is_fake},
       {"--any-memory", &options.any_memory},
@@ -48,10 +45,9 @@ Options read_options(int argc, char** argv) {
 bool run(const Options& options) {
   using Route = runtime::RouteRequest::Route;
   runtime::Runtime::load(options.plugin,
-                         options.is_fake
-                             ? pjrt::NamedValues{}
-                             : pjrt::NamedValues{{"cpu_device_count", std::int64_t{1}},
-                                                 {"asynchronous", false}},
+                         options.is_fake ? pjrt::NamedValues{}
+                                         : pjrt::NamedValues{{"cpu_device_count", std::int64_t{1}},
+                                                             {"asynchronous", false}},
                          {"asynchronous"});
   bool good = true;
   PluginLeak leak;
