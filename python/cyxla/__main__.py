@@ -22,7 +22,7 @@ from importlib import metadata
 from pathlib import Path
 
 import cyxla
-from cyxla import abi, ffi, plugins, runtime
+from cyxla import abi, compile_settings, ffi, plugins, runtime
 from cyxla.errors import Error, PluginError
 
 __all__ = ["main", "print_runtime"]
@@ -117,6 +117,7 @@ def _print_report() -> int:
         "Versions": _versions,
         "Plugins, the first of a platform is its default": _plugins,
         "Default plugin": default_plugin,
+        "Cache of compiled programs": _cache,
         "Environment variables": _environment,
     }
     for title, lines in sections.items():
@@ -199,6 +200,17 @@ def _loaded() -> Generator[str, None, bool]:
         yield from (f"  {line}" for line in child.stderr.splitlines()[-10:])
         return False
     return not any(line.startswith(_NOT_LOADED) for line in lines)
+
+
+def _cache() -> Iterator[str]:
+    folder = compile_settings.requested_folder(None)
+    if folder is None:
+        yield f"none: {compile_settings.CACHE_ENVIRONMENT_VARIABLE} is not set"
+        return
+    from cyxla import executable_cache
+
+    count, size_bytes = executable_cache.size_of(folder)
+    yield f"{folder}: {count} programs, {size_bytes / 1e6:.1f} MB"
 
 
 def _environment() -> Iterator[str]:

@@ -51,7 +51,37 @@ cdef extern from "runtime/signature.h" namespace "cyxla::runtime" nogil:
         vector[CoreArrayType] inputs
         vector[CoreArrayType] outputs
         cpp_bool needs_python
+        cpp_bool marks_donation
         vector[size_t] in_place_outputs
+
+cdef extern from "<optional>" namespace "std" nogil:
+    cdef cppclass OptionalInt "std::optional<std::int64_t>":
+        pass
+    cdef cppclass OptionalDouble "std::optional<double>":
+        pass
+
+cdef extern from "<string_view>" namespace "std" nogil:
+    cdef cppclass string_view:
+        string_view()
+        string_view(const char* data, size_t size)
+
+cdef extern from "runtime/program_file.h" namespace "cyxla::runtime" nogil:
+    cdef cppclass CoreNamedArray "cyxla::runtime::NamedArray":
+        string name
+        CoreArrayType type
+
+    cdef cppclass CoreProgramFile "cyxla::runtime::ProgramFile":
+        string name
+        string platform
+        string artifact
+        string text
+        vector[CoreNamedArray] inputs
+        vector[CoreNamedArray] outputs
+        vector[string] custom_call_targets
+        OptionalDouble flops
+        string stablehlo_version
+        string jax_version
+        string cyxla_version
 
 cdef extern from "runtime/error_log.h" namespace "cyxla::runtime" nogil:
     cdef cppclass CoreErrorInfo "cyxla::runtime::ErrorInfo":
@@ -74,10 +104,6 @@ cdef extern from "runtime/function_table.h" namespace "cyxla::runtime":
     Api make_function_table(const ProgramSpec* (*program_spec)(void*) except NULL) noexcept
 
 cdef extern from "runtime/runtime.h" namespace "cyxla::runtime" nogil:
-    cdef cppclass OptionalInt "std::optional<std::int64_t>":
-        pass
-    cdef cppclass OptionalDouble "std::optional<double>":
-        pass
     cdef cppclass MemoryStatistics "cyxla::pjrt::MemoryStatistics":
         OptionalInt code_bytes
         OptionalInt argument_bytes
@@ -106,6 +132,7 @@ cdef extern from "runtime/runtime.h" namespace "cyxla::runtime" nogil:
         const ProgramSpec& spec()
         const string& route_reason()
         double seconds_per_call()
+        const Signature& signature()
         @staticmethod
         Program& of(const ProgramSpec& spec)
     cdef enum class Route "cyxla::runtime::RouteRequest::Route":
@@ -122,6 +149,7 @@ cdef extern from "_glue.hpp" namespace "cyxla::glue":
     void translate_exception()
     void raise_last_error()
     void set_value[Map, Value](Map& map, const string& name, Value value) except +
+    void set_optional(OptionalDouble& target, double value) noexcept
     object named_values_to_python(const NamedValues& values)
     object optional_to_python(const OptionalInt& value)
     object optional_to_python(const OptionalDouble& value)
@@ -140,7 +168,15 @@ cdef extern from "runtime/runtime.h" namespace "cyxla::runtime" nogil:
         const vector[string]& dropped_options()
         Program* compile(const string& code, const string& format, const OptionOverrides& overrides,
                          Signature signature, CoreStatistics& statistics,
-                         const RouteRequest& request) except +translate_exception
+                         const RouteRequest& request, string* serialized) except +translate_exception
+        Program* load_compiled(const string& serialized, Signature signature,
+                               const RouteRequest& request) except +translate_exception
         string direct_refusal(cpp_bool may_fork) except +translate_exception
         string serialize(const Program& program) except +translate_exception
         void register_ffi_handler(const string& target, const string& platform, void* handler) except +translate_exception
+
+cdef extern from "runtime/program_file.h" namespace "cyxla::runtime" nogil:
+    string core_write_program_file "cyxla::runtime::write_program_file"(
+        const CoreProgramFile& program) except +translate_exception
+    CoreProgramFile core_read_program_file "cyxla::runtime::read_program_file"(
+        string_view bytes) except +translate_exception

@@ -17,6 +17,7 @@
 #include "pjrt/compile_options.h"
 #include "pjrt/named_value.h"
 #include "runtime/error_log.h"
+#include "runtime/program_file.h"
 #include "runtime/runtime.h"
 #include "runtime/signature.h"
 
@@ -59,6 +60,8 @@ template <typename Map, typename Value>
 void set_value(Map& map, const std::string& name, Value value) {
   map[name] = std::move(value);
 }
+
+inline void set_optional(std::optional<double>& target, double value) noexcept { target = value; }
 
 // New reference to what an attribute holds, null with a Python exception set on failure.
 struct ToPython {

@@ -72,7 +72,35 @@ def compile_code(
     route: str = "pjrt",
     route_reason: str = "",
     may_fork: bool = True,
+    *,
+    keep: bool = False,
 ) -> tuple[Executable, dict[str, Any]]: ...
+def load_code(
+    serialized: bytes,
+    name: str,
+    inputs: Sequence[ArrayType],
+    outputs: Sequence[ArrayType],
+    marks_donation: bool,
+    input_names: Sequence[str] | None = None,
+    in_place_outputs: Sequence[int] = (),
+    route: str = "pjrt",
+    route_reason: str = "",
+    may_fork: bool = True,
+) -> Executable: ...
+def write_program_file(
+    name: str,
+    platform: str,
+    artifact: bytes,
+    text: str,
+    inputs: Sequence[tuple[str, int, tuple[int, ...]]],
+    outputs: Sequence[tuple[str, int, tuple[int, ...]]],
+    custom_call_targets: Sequence[str],
+    flops: float | None,
+    stablehlo_version: str,
+    jax_version: str,
+    cyxla_version: str,
+) -> bytes: ...
+def read_program_file(content: bytes) -> dict[str, Any]: ...
 def register_ffi_handler(name: str, platform: str, address: int) -> None: ...
 def serialize(executable: Executable) -> bytes: ...
 def direct_refusal(may_fork: bool = True) -> str: ...

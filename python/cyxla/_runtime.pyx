@@ -30,6 +30,7 @@ globals()["ABI_VERSION"] = <int>ABI_VERSION
 
 include "_arrays.pxi"
 include "_executable.pxi"
+include "_program_file.pxi"
 
 
 # The functions of _runtime.pxd.
@@ -201,43 +202,64 @@ cdef vector[CoreArrayType] core_types(types) except *:
     return result
 
 
+cdef Signature core_signature(
+    str name, tuple inputs, tuple outputs, bint needs_python, in_place_outputs
+) except *:
+    cdef Signature signature
+    signature.name = name.encode()
+    signature.inputs = core_types(inputs)
+    signature.outputs = core_types(outputs)
+    signature.needs_python = needs_python
+    signature.in_place_outputs = tuple(in_place_outputs)
+    return signature
+
+
+cdef RouteRequest core_route(str route, str reason, bint may_fork) except *:
+    cdef RouteRequest request
+    request.route = Route.kAuto if route == "auto" else Route.kDirect if route == "direct" else Route.kPjrt
+    request.reason = reason.encode()
+    request.may_fork = may_fork
+    return request
+
+
+cdef object executable_of(Program* program, str name, tuple inputs, tuple outputs, input_names, bint in_place):
+    return make_executable(
+        &program.spec(), name, inputs, outputs, input_names, in_place,
+        program.route_reason().decode("utf-8", "replace"), program.seconds_per_call(),
+    )
+
+
 def compile_code(
     bytes code, str code_format, overrides, str name, inputs, outputs, bint needs_python, input_names=None,
-    in_place_outputs=(), str route="pjrt", str route_reason="", bint may_fork=True,
+    in_place_outputs=(), str route="pjrt", str route_reason="", bint may_fork=True, *, bint keep=False,
 ):
     """Compile a program with the loaded plugin.
 
     `in_place_outputs` are the outputs for which the code takes a donated destination after its inputs, in that order.
     `route` is 'auto', 'pjrt' (then for `route_reason`) or 'direct'; `may_fork` allows to try a program in a child
     process.
-    Returns the Executable and a dict of statistics, None where the plugin does not tell.
+    Returns the Executable and a dict of statistics, None where the plugin does not tell. With `keep` there are two
+    entries more, for `load_code`: 'serialized', empty when the plugin cannot serialize, and 'marks_donation'.
     """
     cdef Runtime* runtime = need_runtime()
     cdef Program* program
     cdef OptionOverrides core_overrides
-    cdef Signature signature
     cdef CoreStatistics statistics
-    cdef RouteRequest request
     cdef string core_code = code
     cdef string core_format = code_format.encode()
-    inputs, outputs = tuple(inputs), tuple(outputs)
-    signature.name = name.encode()
-    signature.inputs = core_types(inputs)
-    signature.outputs = core_types(outputs)
-    signature.needs_python = needs_python
-    signature.in_place_outputs = tuple(in_place_outputs)
+    cdef string serialized
+    inputs, outputs, in_place_outputs = tuple(inputs), tuple(outputs), tuple(in_place_outputs)
+    cdef Signature signature = core_signature(name, inputs, outputs, needs_python, in_place_outputs)
+    cdef RouteRequest request = core_route(route, route_reason, may_fork)
     for option, value in overrides.items():
         set_override(core_overrides, option, value)
-    request.route = Route.kAuto if route == "auto" else Route.kDirect if route == "direct" else Route.kPjrt
-    request.reason = route_reason.encode()
-    request.may_fork = may_fork
     with nogil:
-        program = runtime.compile(core_code, core_format, core_overrides, signature, statistics, request)
-    executable = make_executable(
-        &program.spec(), name, inputs, outputs, input_names, len(in_place_outputs) > 0,
-        program.route_reason().decode("utf-8", "replace"), program.seconds_per_call(),
-    )
-    return executable, {
+        program = runtime.compile(
+            core_code, core_format, core_overrides, signature, statistics, request,
+            &serialized if keep else NULL,
+        )
+    executable = executable_of(program, name, inputs, outputs, input_names, len(in_place_outputs) > 0)
+    measured = {
         "seconds": statistics.seconds,
         "program_bytes": len(code),
         "code_bytes": optional_to_python(statistics.memory.code_bytes),
@@ -247,6 +269,30 @@ def compile_code(
         "flops": optional_to_python(statistics.flops),
         "instructions": optional_to_python(statistics.instructions),
     }
+    if keep:
+        measured["serialized"] = <bytes>serialized
+        measured["marks_donation"] = program.signature().marks_donation
+    return executable, measured
+
+
+def load_code(
+    bytes serialized, str name, inputs, outputs, bint marks_donation, input_names=None, in_place_outputs=(),
+    str route="pjrt", str route_reason="", bint may_fork=True,
+):
+    """An Executable from what `compile_code` kept, made by this plugin; the other arguments are those given there.
+
+    The bytes are machine code, and they run. Raises Error when the plugin refuses them.
+    """
+    cdef Runtime* runtime = need_runtime()
+    cdef Program* program
+    cdef string core_serialized = serialized
+    inputs, outputs, in_place_outputs = tuple(inputs), tuple(outputs), tuple(in_place_outputs)
+    cdef Signature signature = core_signature(name, inputs, outputs, False, in_place_outputs)
+    cdef RouteRequest request = core_route(route, route_reason, may_fork)
+    signature.marks_donation = marks_donation
+    with nogil:
+        program = runtime.load_compiled(core_serialized, signature, request)
+    return executable_of(program, name, inputs, outputs, input_names, len(in_place_outputs) > 0)
 
 
 def register_ffi_handler(str name, str platform, uintptr_t address):

@@ -20,7 +20,7 @@ from cyxla.compilation import (
     compile_checked,
     usable_settings,
 )
-from cyxla.compile_settings import CompileOption, check_settings
+from cyxla.compile_settings import Cache, CompileOption, check_settings
 from cyxla.errors import ArgumentError, CompileError, UnsupportedError
 from cyxla.program import Program
 
@@ -43,6 +43,7 @@ def compile_programs(
     outputs_in_place: bool = False,
     route: str = "auto",
     exact: bool = False,
+    cache: Cache = None,
     max_workers: int | None = None,
     progress: bool | None = None,
 ) -> tuple[tuple[Executable, CompileStatistics], ...]:
@@ -58,6 +59,7 @@ def compile_programs(
         outputs_in_place: as for `compile_program`.
         route: as for `compile_program`.
         exact: as for `compile_program`.
+        cache: as for `compile_program`.
         max_workers: how many are compiled at once; None takes the CPUs that this process may use.
             Each compilation in flight takes memory.
         progress: whether to show a progress bar on stderr. None shows one on a terminal when it
@@ -72,7 +74,9 @@ def compile_programs(
         RuntimeWarning: see `compile_program`.
     """
     chosen = _checked_programs(programs)
-    settings = check_settings(chosen, options, intra_op_threads, outputs_in_place, route, exact)
+    settings = check_settings(
+        chosen, options, intra_op_threads, outputs_in_place, route, exact, cache
+    )
     num_workers = _checked_workers(max_workers, len(chosen))
     if not chosen:
         return ()

@@ -3,15 +3,17 @@
 
 from __future__ import annotations
 
-import re
+import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from cyxla import ffi, runtime
-from cyxla.compile_settings import CompileOption, Settings, check_settings
-from cyxla.errors import CompileError, UnsupportedError
+from cyxla.compile_settings import Cache, CompileOption, Settings, check_settings
+from cyxla.errors import CompileError, Error, UnsupportedError
+from cyxla.executable_cache import Entry, Place, place_of, usable_folder
 from cyxla.program import Program
+from cyxla.program_file import is_newer
 from cyxla.small_matrices import faster_of_both
 
 if TYPE_CHECKING:
@@ -30,7 +32,8 @@ class CompileStatistics(NamedTuple):
     """What a compilation cost and made. None stands for what neither plugin nor JAX tells.
 
     Attributes:
-        seconds: wall-clock time of the compilation in the plugin.
+        seconds: wall-clock time of the compilation in the plugin, or of loading what was compiled
+            before.
         program_bytes: bytes of the StableHLO that the plugin was given.
         code_bytes: bytes of the generated code.
         argument_bytes: bytes of all inputs together.
@@ -41,6 +44,7 @@ class CompileStatistics(NamedTuple):
         instructions: instructions of the optimized program, those of all its computations together.
             A fusion counts with what it fuses. Many of them in a program for few numbers make a
             call slow.
+        from_cache: whether the program was compiled before and came from the cache folder.
     """
 
     seconds: float
@@ -51,6 +55,7 @@ class CompileStatistics(NamedTuple):
     temporary_bytes: int | None
     flops: float | None
     instructions: int | None
+    from_cache: bool = False
 
 
 # What the plugins say when they cannot read a program, as opposed to compile it.
@@ -90,6 +95,7 @@ def compile_program(
     outputs_in_place: bool = False,
     route: str = "auto",
     exact: bool = False,
+    cache: Cache = None,
 ) -> tuple[Executable, CompileStatistics]:
     """Compile a program with the process's plugin, loading the default one if none is loaded yet.
 
@@ -115,6 +121,12 @@ def compile_program(
         exact: True keeps the program that the plugin makes by default. Otherwise a program of small
             matrices that cannot be called directly is compiled a second time, with its matrix
             products as kernels, and kept so if it then can; it may round in another way.
+        cache: a folder that keeps what was compiled for the next process, made if it is missing.
+            None takes the one in the environment variable CYXLA_CACHE_DIR, or none; True takes
+            that or "cyxla" in the user's cache folder; False takes none. What is in the folder is
+            machine code that runs, so only a folder that no other user may write to is used. Files
+            in it can be deleted at any time. `CompileStatistics.from_cache` tells of a hit.
+            Programs that need Python are not kept.
 
     Raises:
         ArgumentError: `program` is no Program, an option is no bool, int, float or str, or
@@ -127,16 +139,22 @@ def compile_program(
         UnsupportedError: `outputs_in_place` without jax, or with one that cannot read the program;
             route "direct" for a program, or with a plugin, that cannot be called directly: with
             the reason.
-        RuntimeWarning: the plugin has no outputs in place; results are copied instead.
+        RuntimeWarning: the plugin has no outputs in place; results are copied instead. Or the
+            cache folder cannot be used.
     """
-    settings = check_settings([program], options, intra_op_threads, outputs_in_place, route, exact)
+    settings = check_settings(
+        [program], options, intra_op_threads, outputs_in_place, route, exact, cache
+    )
     info = runtime.ensure_loaded()
     check_platform(program, info)
     return compile_checked(program, usable_settings(settings, info, stacklevel=3), info)
 
 
 def usable_settings(settings: Settings, info: runtime.RuntimeInfo, *, stacklevel: int) -> Settings:
-    """The settings without what the plugin cannot do, with a RuntimeWarning about it."""
+    """The settings without what the plugin or the file system cannot do, and a RuntimeWarning."""
+    if settings.cache_folder is not None:
+        folder = usable_folder(settings.cache_folder, stacklevel=stacklevel)
+        settings = settings._replace(cache_folder=folder)
     if not settings.outputs_in_place or info.inplace_outputs:
         return settings
     warnings.warn(
@@ -181,25 +199,72 @@ def compile_checked(
 def _compile_form(
     program: Program, settings: Settings, info: runtime.RuntimeInfo
 ) -> tuple[Executable, CompileStatistics]:
+    place = place_of(program, settings, info)
+    cached = _from_cache(place, program, settings)
+    if cached is not None:
+        return cached
     given, destinations = program, tuple[int, ...]()
     if settings.outputs_in_place:
         given, destinations = _with_destinations(program)
     first_error: CompileError | None = None
     for code in _readable_forms(given, info.stablehlo_version):
         try:
-            executable, measured = _compile_code(code, program, settings, destinations)
+            executable, measured = _compile_code(
+                code, program, settings, destinations, keep=place is not None
+            )
         except CompileError as error:
             first_error = first_error or error
             if not any(sign in str(error) for sign in _UNREADABLE):
                 break
         else:
+            if place is not None:
+                _keep(place, measured, destinations)
             return executable, _statistics(measured, program, destinations)
     assert first_error is not None
     raise CompileError(_explain(program, info, first_error)) from first_error
 
 
+def _from_cache(
+    place: Place | None, program: Program, settings: Settings
+) -> tuple[Executable, CompileStatistics] | None:
+    from cyxla import _runtime
+
+    entry = None if place is None else place.read()
+    if entry is None:
+        return None
+    start = time.perf_counter()
+    try:
+        executable = _runtime.load_code(
+            entry.serialized,
+            program.name,
+            [array.array_type for array in program.inputs],
+            [array.array_type for array in program.outputs],
+            entry.marks_donation,
+            [array.name for array in program.inputs],
+            entry.destinations,
+            *settings.route,
+        )
+    except Error:  # whatever the plugin has against it, compiling again says it better
+        return None
+    measured = {**entry.measured, "seconds": time.perf_counter() - start}
+    statistics = _statistics(measured, program, entry.destinations)
+    return executable, statistics._replace(from_cache=True)
+
+
+def _keep(place: Place, measured: dict[str, Any], destinations: tuple[int, ...]) -> None:
+    """Write what was compiled to the cache, and leave the statistics in `measured`."""
+    serialized, marks_donation = measured.pop("serialized"), measured.pop("marks_donation")
+    if serialized:
+        place.write(Entry(serialized, marks_donation, destinations, measured))
+
+
 def _compile_code(
-    code: bytes, program: Program, settings: Settings, destinations: Sequence[int]
+    code: bytes,
+    program: Program,
+    settings: Settings,
+    destinations: Sequence[int],
+    *,
+    keep: bool,
 ) -> tuple[Executable, dict[str, Any]]:
     from cyxla import _runtime
 
@@ -215,6 +280,7 @@ def _compile_code(
             [array.name for array in program.inputs],
             destinations,
             *settings.route,
+            keep=keep,
         )
     except CompileError as error:
         unknown = {name for name in settings.optional if f"option: '{name}'" in str(error)}
@@ -222,7 +288,7 @@ def _compile_code(
             raise
     known = {name: value for name, value in settings.overrides.items() if name not in unknown}
     fewer = settings._replace(overrides=known, optional=settings.optional - unknown)
-    return _compile_code(code, program, fewer, destinations)
+    return _compile_code(code, program, fewer, destinations, keep=keep)
 
 
 def _statistics(
@@ -250,7 +316,7 @@ def _with_destinations(program: Program) -> tuple[Program, tuple[int, ...]]:
 
 def _readable_forms(program: Program, plugin_version: str | None) -> Iterator[bytes]:
     """The program in the forms that the plugin may be able to read, the likeliest first."""
-    if plugin_version is None or not _is_newer(program.stablehlo_version, plugin_version):
+    if plugin_version is None or not is_newer(program.stablehlo_version, plugin_version):
         yield program.stablehlo
     else:
         try:
@@ -264,21 +330,13 @@ def _readable_forms(program: Program, plugin_version: str | None) -> Iterator[by
     yield program.text.encode()
 
 
-def _is_newer(version: str, other: str) -> bool:
-    return _numbers(version) > _numbers(other)
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    return tuple(map(int, re.findall(r"\d+", version)))
-
-
 def _explain(program: Program, info: runtime.RuntimeInfo, error: CompileError) -> str:
     plugin = info.plugin
     lines = [
         f"program {program.name!r} cannot be compiled by {plugin.source}, {plugin.path}: {error}"
     ]
     plugin_version = info.stablehlo_version
-    if plugin_version is not None and _is_newer(program.stablehlo_version, plugin_version):
+    if plugin_version is not None and is_newer(program.stablehlo_version, plugin_version):
         lines.append(
             f"The program is StableHLO {program.stablehlo_version} (JAX {program.jax_version}), the"
             f" plugin reads up to {plugin_version}: upgrade the plugin, or lower with an older JAX."

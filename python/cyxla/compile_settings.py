@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -13,9 +15,20 @@ from cyxla.errors import ArgumentError
 from cyxla.program import Program
 from cyxla.thread_cap import THREADS_ENVIRONMENT_VARIABLE
 
-__all__ = ["CompileOption", "Settings", "check_settings"]
+__all__ = [
+    "CACHE_ENVIRONMENT_VARIABLE",
+    "Cache",
+    "CompileOption",
+    "Settings",
+    "check_settings",
+    "requested_folder",
+]
 
 CompileOption: TypeAlias = bool | int | float | str
+Cache: TypeAlias = str | os.PathLike[str] | bool | None
+
+CACHE_ENVIRONMENT_VARIABLE = "CYXLA_CACHE_DIR"
+"""Names the environment variable with the folder that keeps compiled programs."""
 
 
 class Settings(NamedTuple):
@@ -26,6 +39,7 @@ class Settings(NamedTuple):
     outputs_in_place: bool
     route: routes.RouteRequest
     exact: bool
+    cache_folder: Path | None = None
 
     def for_small_matrices(self) -> Settings | None:
         """The settings that make kernels of small matrix products; None where these exist."""
@@ -53,6 +67,7 @@ def check_settings(
     outputs_in_place: bool,
     route: str,
     exact: bool,
+    cache: Cache = None,
 ) -> Settings:
     """Check what does not depend on a plugin.
 
@@ -85,7 +100,32 @@ def check_settings(
         if not isinstance(flag, bool | np.bool_):
             raise ArgumentError(f"{name} must be a bool, got {flag!r}")
     request = routes.requested_route(route, outputs_in_place)
-    return Settings(overrides, frozenset(optional), bool(outputs_in_place), request, bool(exact))
+    folder = requested_folder(cache)
+    return Settings(
+        overrides, frozenset(optional), bool(outputs_in_place), request, bool(exact), folder
+    )
+
+
+def requested_folder(cache: Cache) -> Path | None:
+    """The folder that keeps compiled programs, by the caller's wish and the environment's.
+
+    Raises:
+        ArgumentError: `cache` is neither a path, a bool nor None.
+    """
+    if cache is False:
+        return None
+    if cache is None or cache is True:
+        named = os.environ.get(CACHE_ENVIRONMENT_VARIABLE)
+        if named:
+            return Path(named).expanduser().absolute()
+        root = os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()
+        return Path(root, "cyxla") if cache else None
+    if not isinstance(cache, str | os.PathLike) or not os.fspath(cache):
+        raise ArgumentError(
+            f"cache must be a folder, a bool or None, got {cache!r}; None leaves it to the"
+            f" environment variable {CACHE_ENVIRONMENT_VARIABLE}"
+        )
+    return Path(cache).absolute()
 
 
 def _checked_options(options: Mapping[str, CompileOption] | None) -> dict[str, CompileOption]:

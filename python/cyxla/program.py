@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import re
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from cyxla.dtypes import ArrayType, ElementType
+from cyxla.program_file import load_program, save_program
 
 __all__ = ["Program", "ProgramArray", "identifier"]
 
@@ -53,7 +55,7 @@ class ProgramArray(NamedTuple):
 class Program:
     """A JAX function lowered for one platform; made by `cyxla.lower`, immutable, picklable.
 
-    Printing a program shows its signature as a table.
+    Printing a program shows its signature as a table. `save` and `load` keep it in a file.
 
     Attributes:
         name: the function's name, or the one given to `lower`.
@@ -61,7 +63,8 @@ class Program:
         inputs: every declared leaf in flatten order, used or not.
         outputs: every leaf of the result in flatten order.
         stablehlo: portable StableHLO artifact (MLIR bytecode) of version `stablehlo_version`.
-        stablehlo_version: such as "1.17.0"; the version of the JAX that lowered the function.
+        stablehlo_version: such as "1.17.0"; the version of the JAX that lowered the function, or
+            of the artifact that was saved.
         text: the same module as MLIR text, without source locations.
         custom_call_targets: names that the plugin, or a registered FFI handler, must provide.
         needs_python: whether an execution calls back into Python.
@@ -91,6 +94,37 @@ class Program:
 
     def __str__(self) -> str:
         return self.describe()
+
+    def save(self, path: str | os.PathLike[str], *, stablehlo_version: str | None = None) -> None:
+        """Write the program to a file, which `load` reads; a file that was there is replaced.
+
+        The file appears whole or not at all. `docs/program-file.md` describes its format.
+
+        Args:
+            path: the file, in a folder that exists.
+            stablehlo_version: the StableHLO version of the plugin that will read the artifact,
+                such as "1.13.3" (`RuntimeInfo.stablehlo_version`); writing for an older version
+                than the program's needs jax. None takes that of the plugin which this process has
+                loaded, where the program can be written so, and the program's own otherwise: no
+                plugin is loaded to ask it. The text beside the artifact has no version.
+
+        Raises:
+            UnsupportedError: the program calls back into Python, or cannot be written as
+                `stablehlo_version`.
+            ArgumentError: `stablehlo_version` is no version.
+            OSError: the file cannot be written.
+        """
+        save_program(self, path, stablehlo_version)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Program:
+        """Read a program that `save` wrote. Needs neither jax nor a plugin.
+
+        Raises:
+            ArgumentError: the file is damaged, cut off, of a newer cyxla, or no program.
+            OSError: the file cannot be read.
+        """
+        return load_program(cls, path)
 
     def describe(self) -> str:
         """The signature as a table: what native code needs to fill `Input` and its outputs."""

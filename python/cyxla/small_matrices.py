@@ -59,7 +59,10 @@ def faster_of_both(
     second = second._replace(route=second.route._replace(route="auto", reason=REASON))
     try:
         again = compile_with(second)
-        statistics = again[1]._replace(seconds=compiled[1].seconds + again[1].seconds)
+        statistics = again[1]._replace(
+            seconds=compiled[1].seconds + again[1].seconds,
+            from_cache=compiled[1].from_cache and again[1].from_cache,
+        )
         if (
             again[0].route == "direct"
             and _agree(program, compiled[0], again[0])

@@ -48,4 +48,13 @@ LoadedExecutable Client::compile(std::string_view code, std::string_view format,
   return {*api_, args.executable};
 }
 
+LoadedExecutable Client::deserialize(std::string_view serialized) const {
+  CYXLA_PJRT_ARGS(PJRT_Executable_DeserializeAndLoad, args);
+  args.client = client_.get();
+  args.serialized_executable = serialized.data();
+  args.serialized_executable_size = serialized.size();
+  checked_call(*api_, CYXLA_SLOT(PJRT_Executable_DeserializeAndLoad), args, ErrorCode::kCompile);
+  return {*api_, args.loaded_executable};
+}
+
 }  // namespace cyxla::pjrt

@@ -30,6 +30,10 @@ class Client {
   // (kCompile).
   LoadedExecutable compile(std::string_view code, std::string_view format,
                            std::string_view compile_options) const;
+  // Loads what LoadedExecutable::serialize() gave, in any process on a machine of this kind. The
+  // bytes hold machine code: they must come from the same build of the plugin. Throws Error
+  // (kCompile).
+  LoadedExecutable deserialize(std::string_view serialized) const;
 
  private:
   Client(const Api& api, PJRT_Client* client);

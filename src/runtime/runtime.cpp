@@ -117,7 +117,8 @@ void Runtime::check_open(const char* what) const {
 
 Program* Runtime::compile(std::string_view code, std::string_view format,
                           const pjrt::OptionOverrides& overrides, Signature signature,
-                          CompileStatistics& statistics, const RouteRequest& request) {
+                          CompileStatistics& statistics, const RouteRequest& request,
+                          std::string* serialized) {
   check_not_forked("compile");
   const std::shared_lock lock(lifetime_);
   check_open("compile");
@@ -128,11 +129,30 @@ Program* Runtime::compile(std::string_view code, std::string_view format,
       client_->compile(code, format, pjrt::serialize_compile_options(overrides));
   statistics.seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  const std::string serialized =
-      request.route == RouteRequest::Route::kPjrt ? std::string() : executable.serialize();
-  statistics.memory = executable.memory_statistics(serialized);
+  const bool is_needed = serialized != nullptr || request.route != RouteRequest::Route::kPjrt;
+  std::string bytes = is_needed ? executable.serialize() : std::string();
+  statistics.memory = executable.memory_statistics(bytes);
   statistics.flops = executable.flops();
   statistics.instructions = executable.num_instructions();
+  Program* program = add_program(std::move(executable), std::move(signature), request, bytes);
+  if (serialized != nullptr) {
+    *serialized = std::move(bytes);
+  }
+  return program;
+}
+
+Program* Runtime::load_compiled(const std::string& serialized, Signature signature,
+                                const RouteRequest& request) {
+  check_not_forked("load a compiled program");
+  const std::shared_lock lock(lifetime_);
+  check_open("load a compiled program");
+  destroy_idle_programs();
+  // Not serialized anew for the direct route: that would leave out what it reads.
+  return add_program(client_->deserialize(serialized), std::move(signature), request, serialized);
+}
+
+Program* Runtime::add_program(pjrt::LoadedExecutable executable, Signature signature,
+                              const RouteRequest& request, const std::string& serialized) {
   auto program = std::make_unique<Program>(*client_, capabilities_, std::move(executable),
                                            std::move(signature));
   choose_route(*program, request, serialized);

@@ -65,9 +65,16 @@ class Runtime {
   const std::vector<std::string>& dropped_options() const noexcept { return dropped_options_; }
 
   // Compiles and gives the one reference to the result. Throws Error (kCompile, kShutdown, kFork).
+  // `serialized` gets what load_compiled() takes, empty when the plugin cannot serialize.
   Program* compile(std::string_view code, std::string_view format,
                    const pjrt::OptionOverrides& overrides, Signature signature,
-                   CompileStatistics& statistics, const RouteRequest& request = {});
+                   CompileStatistics& statistics, const RouteRequest& request = {},
+                   std::string* serialized = nullptr);
+  // As compile(), from what an earlier one serialized with this very plugin: the signature is the
+  // one of the program compiled then. The bytes are machine code that will run, so they must come
+  // from where nobody else can write. Throws Error as well when the plugin refuses them.
+  Program* load_compiled(const std::string& serialized, Signature signature,
+                         const RouteRequest& request = {});
   // Why the plugin's programs are not executed directly; empty when they may be.
   std::string direct_refusal(bool may_fork);
   // What the plugin serializes of a compiled program; empty when it cannot. Throws Error
@@ -85,6 +92,8 @@ class Runtime {
 
   static void check_not_forked(const char* what);
   void check_open(const char* what) const;
+  Program* add_program(pjrt::LoadedExecutable executable, Signature signature,
+                       const RouteRequest& request, const std::string& serialized);
   void choose_route(Program& program, const RouteRequest& request, const std::string& serialized);
   void destroy_idle_programs() noexcept;
   bool close_idle_programs() noexcept;

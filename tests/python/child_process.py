@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 # Set by whoever runs the tests, they would decide what a test is about.
 _UNSET = (
+    "CYXLA_CACHE_DIR",
     "CYXLA_DIRECT",
     "CYXLA_NUM_THREADS",
     "CYXLA_PJRT_PLUGIN",

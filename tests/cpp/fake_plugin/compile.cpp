@@ -8,7 +8,25 @@
 #include "executable.h"
 #include "ledger.h"
 
-namespace fake_plugin::implementation {
+namespace fake_plugin {
+
+PJRT_Error* load(PJRT_Client* client, std::string_view code, bool is_deserialized,
+                 PJRT_LoadedExecutable*& executable) {
+  Program program;
+  if (const std::string wrong = program.parse(code); !wrong.empty()) {
+    return make_error(PJRT_Error_Code_INVALID_ARGUMENT, "%s", wrong.c_str());
+  }
+  executable = PJRT_LoadedExecutable::make(FAKE_PLUGIN_LOADED_EXECUTABLE);
+  executable->client = client;
+  executable->code = code;
+  executable->is_deserialized = is_deserialized;
+  executable->program = std::move(program);
+  executable->running = 0;
+  client->children.fetch_add(1, std::memory_order_relaxed);
+  return nullptr;
+}
+
+namespace implementation {
 
 PJRT_Error* client_compile(PJRT_Client_Compile_Args& args) {
   if (!PJRT_Client::check(args.client, "PJRT_Client_Compile")) {
@@ -27,17 +45,7 @@ PJRT_Error* client_compile(PJRT_Client_Compile_Args& args) {
     return make_error(PJRT_Error_Code_INVALID_ARGUMENT, "unknown program format '%s'",
                       std::string(format).c_str());
   }
-  Program program;
-  if (const std::string wrong = program.parse(code); !wrong.empty()) {
-    return make_error(PJRT_Error_Code_INVALID_ARGUMENT, "%s", wrong.c_str());
-  }
-  PJRT_LoadedExecutable* executable = PJRT_LoadedExecutable::make(FAKE_PLUGIN_LOADED_EXECUTABLE);
-  executable->client = args.client;
-  executable->program = std::move(program);
-  executable->running = 0;
-  args.client->children.fetch_add(1, std::memory_order_relaxed);
-  args.executable = executable;
-  return nullptr;
+  return load(args.client, code, false, args.executable);
 }
 
 PJRT_Error* loaded_executable_destroy(PJRT_LoadedExecutable_Destroy_Args& args) {
@@ -65,8 +73,11 @@ PJRT_Error* loaded_executable_get_executable(PJRT_LoadedExecutable_GetExecutable
   }
   PJRT_Executable* executable = PJRT_Executable::make(FAKE_PLUGIN_EXECUTABLE);
   executable->program = args.loaded_executable->program;
+  executable->code = args.loaded_executable->code;
+  executable->is_deserialized = args.loaded_executable->is_deserialized;
   args.executable = executable;
   return nullptr;
 }
 
-}  // namespace fake_plugin::implementation
+}  // namespace implementation
+}  // namespace fake_plugin

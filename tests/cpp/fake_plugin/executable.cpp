@@ -33,9 +33,9 @@ std::string bytes_field(int number, const std::string& bytes) {
 }
 
 // Shaped like what XLA:CPU serializes: (1) holds objects (8) that hold code (1), among other
-// fields.
-std::string serialized_bytes() {
-  switch (setting(FAKE_PLUGIN_SERIALIZED)) {
+// fields. As with the real one, what was deserialized has no objects any more.
+std::string objects(bool is_deserialized) {
+  switch (is_deserialized ? 1 : setting(FAKE_PLUGIN_SERIALIZED)) {
     case 1:
       return bytes_field(1, bytes_field(2, "module"));
     case 2:
@@ -48,6 +48,14 @@ std::string serialized_bytes() {
              bytes_field(3, "options");
     }
   }
+}
+
+// What deserializing needs stands at the end, behind a mark.
+constexpr std::string_view kCodeMark = "code of the fake plugin\n";
+
+std::string serialized_bytes(const PJRT_Executable& executable) {
+  return objects(executable.is_deserialized) +
+         bytes_field(4, std::string(kCodeMark) + executable.code);
 }
 
 // An HloModuleProto with two computations (3) of two and three instructions (2).
@@ -215,12 +223,24 @@ PJRT_Error* executable_serialize(PJRT_Executable_Serialize_Args& args) {
   }
   PJRT_SerializedExecutable* serialized =
       PJRT_SerializedExecutable::make(FAKE_PLUGIN_SERIALIZED_EXECUTABLE);
-  serialized->bytes = serialized_bytes();
+  serialized->bytes = serialized_bytes(*args.executable);
   args.serialized_bytes = serialized->bytes.data();
   args.serialized_bytes_size = serialized->bytes.size();
   args.serialized_executable = serialized;
   args.serialized_executable_deleter = delete_serialized;
   return nullptr;
+}
+
+PJRT_Error* executable_deserialize_and_load(PJRT_Executable_DeserializeAndLoad_Args& args) {
+  if (!PJRT_Client::check(args.client, "PJRT_Executable_DeserializeAndLoad")) {
+    return make_error(PJRT_Error_Code_INVALID_ARGUMENT, "not a client");
+  }
+  const std::string_view bytes(args.serialized_executable, args.serialized_executable_size);
+  const std::size_t mark = bytes.find(kCodeMark);
+  if (mark == std::string_view::npos) {
+    return make_error(PJRT_Error_Code_INVALID_ARGUMENT, "these bytes are no serialized executable");
+  }
+  return load(args.client, bytes.substr(mark + kCodeMark.size()), true, args.loaded_executable);
 }
 
 }  // namespace implementation

@@ -3,6 +3,8 @@
 
 #include <atomic>
 #include <cstdint>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "client.h"
@@ -13,6 +15,8 @@
 // has ended.
 struct PJRT_LoadedExecutable : fake_plugin::Object<PJRT_LoadedExecutable> {
   PJRT_Client* client;
+  std::string code;
+  bool is_deserialized;
   fake_plugin::Program program;
   std::atomic<int> running = 0;
 };
@@ -20,6 +24,8 @@ struct PJRT_LoadedExecutable : fake_plugin::Object<PJRT_LoadedExecutable> {
 // A description of a loaded executable, made from a copy of its program. Owned by the caller until
 // Executable_Destroy, may outlive the loaded one.
 struct PJRT_Executable : fake_plugin::Object<PJRT_Executable> {
+  std::string code;
+  bool is_deserialized;
   fake_plugin::Program program;
   std::vector<PJRT_Buffer_Type> output_types;
   std::vector<std::int64_t> output_dimensions;
@@ -28,6 +34,10 @@ struct PJRT_Executable : fake_plugin::Object<PJRT_Executable> {
 };
 
 namespace fake_plugin {
+
+// Makes a loaded executable of a program's code, or says what is wrong with it.
+PJRT_Error* load(PJRT_Client* client, std::string_view code, bool is_deserialized,
+                 PJRT_LoadedExecutable*& executable);
 
 // Executions that have begun and not ended.
 std::int64_t running() noexcept;

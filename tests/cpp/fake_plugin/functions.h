@@ -33,6 +33,7 @@ namespace fake_plugin {
   EARLY(PJRT_Executable_GetCostAnalysis, executable_get_cost_analysis)                \
   EARLY(PJRT_Executable_GetCompiledMemoryStats, executable_get_compiled_memory_stats) \
   EARLY(PJRT_Executable_Serialize, executable_serialize)                              \
+  EARLY(PJRT_Executable_DeserializeAndLoad, executable_deserialize_and_load)          \
   EARLY(PJRT_Executable_OptimizedProgram, executable_optimized_program)               \
   LATE(PJRT_LoadedExecutable_Destroy, loaded_executable_destroy)                      \
   EARLY(PJRT_LoadedExecutable_GetExecutable, loaded_executable_get_executable)        \

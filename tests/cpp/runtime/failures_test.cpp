@@ -139,6 +139,24 @@ TEST_P(FailuresTest, Compile) {
   EXPECT_EQ(reported, 9);
 }
 
+TEST_P(FailuresTest, LoadCompiled) {
+  CompileStatistics statistics;
+  std::string serialized;
+  ProgramReference(
+      loaded().compile(kProgram, "fake", {}, signature_of(kProgram), statistics, {}, &serialized));
+  const int reported = sweep({.act = [&]() -> std::string {
+    try {
+      const ProgramReference program(loaded().load_compiled(serialized, signature_of(kProgram)));
+      return "";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kCompile);
+      return error.what();
+    }
+  }});
+  // DeserializeAndLoad, GetExecutable for the outputs, and the three questions about these.
+  EXPECT_EQ(reported, 5);
+}
+
 TEST_P(FailuresTest, Execute) {
   for (const int zero_copy : {0, 1}) {
     const ProgramReference program = compile(kProgram);

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Program files: what `Program.save` writes and `Program.load` reads.
+
+The extension module knows the format; neither a plugin nor JAX is needed, unless the StableHLO has
+to be written for an older version than the program's.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import secrets
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from cyxla.dtypes import ArrayType, ElementType
+from cyxla.errors import ArgumentError, UnsupportedError
+
+if TYPE_CHECKING:
+    from cyxla.program import Program, ProgramArray
+
+__all__ = ["is_newer", "load_program", "save_program", "write_atomically"]
+
+_VERSION: Final = re.compile(r"\d+\.\d+\.\d+", re.ASCII)
+
+
+def is_newer(version: str, other: str) -> bool:
+    """Whether a StableHLO version is newer than the other."""
+    return _numbers(version) > _numbers(other)
+
+
+def save_program(
+    program: Program, path: str | os.PathLike[str], stablehlo_version: str | None
+) -> None:
+    """See `Program.save`."""
+    import cyxla
+    from cyxla import _runtime
+
+    if program.needs_python:
+        raise UnsupportedError(
+            f"program {program.name!r} calls back into Python, and a file cannot hold Python"
+            " functions; save a function without jax.pure_callback, jax.experimental.io_callback"
+            " and jax.debug"
+        )
+    artifact, version = _artifact_for(program, stablehlo_version)
+    try:
+        content = _runtime.write_program_file(
+            program.name,
+            program.platform,
+            artifact,
+            program.text,
+            [(array.name, int(array.element_type), array.shape) for array in program.inputs],
+            [(array.name, int(array.element_type), array.shape) for array in program.outputs],
+            program.custom_call_targets,
+            program.flops,
+            version,
+            program.jax_version,
+            cyxla.__version__,
+        )
+    except UnicodeEncodeError as error:
+        raise ArgumentError(
+            f"program {program.name!r} cannot be saved: a name in it is no Unicode text ({error})"
+        ) from error
+    target = Path(path)
+    if not target.parent.is_dir():
+        raise FileNotFoundError(
+            f"program {program.name!r} cannot be saved as {target}: there is no folder"
+            f" {target.parent}; make it first"
+        )
+    # Where the path is a link, its target is what is written.
+    write_atomically(Path(os.path.realpath(target)), content, 0o666)
+
+
+def load_program(program_class: type[Program], path: str | os.PathLike[str]) -> Program:
+    """See `Program.load`."""
+    from cyxla import _runtime
+
+    content = Path(path).read_bytes()
+    try:
+        fields = _runtime.read_program_file(content)
+        inputs = tuple(_array(*array) for array in fields["inputs"])
+        outputs = tuple(_array(*array) for array in fields["outputs"])
+    except ArgumentError as error:
+        raise ArgumentError(f"cannot load a program from {path}: {error}") from None
+    return program_class(
+        name=fields["name"],
+        platform=fields["platform"],
+        inputs=inputs,
+        outputs=outputs,
+        stablehlo=fields["artifact"],
+        stablehlo_version=fields["stablehlo_version"],
+        text=fields["text"],
+        custom_call_targets=fields["custom_call_targets"],
+        needs_python=False,
+        jax_version=fields["jax_version"],
+        flops=fields["flops"],
+    )
+
+
+def write_atomically(path: Path, content: bytes, mode: int, *, is_durable: bool = True) -> None:
+    """Write a file that others see as it was before or whole, never in between.
+
+    With `is_durable` this holds after a loss of power, too.
+
+    Raises:
+        OSError: it cannot be written; the file that was there stays.
+    """
+    temporary = path.with_name(f".{path.name[:100]}.{os.getpid()}.{secrets.token_hex(8)}")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    try:
+        with open(descriptor, "wb") as file:
+            file.write(content)
+            if is_durable:
+                file.flush()
+                os.fsync(descriptor)
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
+
+
+def _artifact_for(program: Program, asked: str | None) -> tuple[bytes, str]:
+    """The program's artifact for a reader of a StableHLO version, and the artifact's version."""
+    wanted = asked
+    if asked is None:
+        from cyxla import runtime
+
+        wanted = runtime.runtime_info().stablehlo_version if runtime.is_initialized() else None
+    elif not isinstance(asked, str) or not _VERSION.fullmatch(asked):
+        raise ArgumentError(
+            f"stablehlo_version must be a version such as '1.13.3', got {asked!r}; a plugin's is in"
+            " cyxla.runtime_info().stablehlo_version"
+        )
+    if wanted is None or not is_newer(program.stablehlo_version, wanted):
+        return program.stablehlo, program.stablehlo_version  # newer readers read older artifacts
+    try:
+        from cyxla import stablehlo
+
+        return stablehlo.for_version(program, wanted), wanted
+    except (ImportError, UnsupportedError) as error:
+        if asked is None:  # the text is in the file too, and has no version
+            return program.stablehlo, program.stablehlo_version
+        if isinstance(error, UnsupportedError):
+            raise
+        raise UnsupportedError(
+            f"program {program.name!r} is StableHLO {program.stablehlo_version}; writing it as"
+            f" {asked} needs jax: pip install 'jax>=0.10.2' ({error})"
+        ) from error
+
+
+def _array(name: str, element_type: int, shape: tuple[int, ...]) -> ProgramArray:
+    from cyxla.program import ProgramArray
+
+    return ProgramArray.of(name, ArrayType(ElementType(element_type), shape))
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(map(int, re.findall(r"\d+", version)))

@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Saving programs and loading them again, without jax where that is possible."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import cyxla
+from child_process import run_code
+from cpu_plugins import CPU_LIBRARIES, run_with_plugin
+
+# In front of code that must do without jax.
+_NO_JAX = """
+import sys
+for name in ("jax", "jaxlib", "jax.extend", "scipy"):
+    sys.modules[name] = None
+"""
+
+
+def tree(arguments: dict[str, jax.Array], x: jax.Array) -> dict[str, jax.Array]:
+    return {"é": jnp.sin(arguments["a"]) * 2 + x, "count": jnp.int32(3) + arguments["n"]}
+
+
+def example() -> cyxla.Program:
+    shapes = {"a": jax.ShapeDtypeStruct((3, 2), "float32"), "n": jax.ShapeDtypeStruct((), "int32")}
+    return cyxla.lower(tree, [shapes, jax.ShapeDtypeStruct((2,), "bfloat16")], platform="cpu")
+
+
+def cholesky() -> cyxla.Program:
+    return cyxla.lower(
+        jnp.linalg.cholesky, [jax.ShapeDtypeStruct((2, 2), "float32")], platform="cpu"
+    )
+
+
+def test_what_was_saved_is_loaded(tmp_path: Path) -> None:
+    program = example()
+    assert program.flops is not None
+    path = tmp_path / "tree.cyxla"
+    program.save(path, stablehlo_version=program.stablehlo_version)
+    assert cyxla.Program.load(path) == program
+    assert cyxla.Program.load(str(path)).describe() == program.describe()
+    for changed in (
+        dataclasses.replace(program, flops=None),
+        dataclasses.replace(program, inputs=(), outputs=()),
+        dataclasses.replace(program, custom_call_targets=("a", "b")),
+        dataclasses.replace(program, name="ü", text=""),
+    ):
+        changed.save(path, stablehlo_version=program.stablehlo_version)
+        assert cyxla.Program.load(path) == changed
+
+
+def test_a_file_is_replaced_whole_and_nothing_else_is_left(tmp_path: Path) -> None:
+    path = tmp_path / "program"
+    path.write_bytes(b"something else")
+    os.symlink(path, tmp_path / "link")
+    program = cholesky()
+    program.save(tmp_path / "link")
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["link", "program"]
+    assert cyxla.Program.load(path).custom_call_targets == program.custom_call_targets
+    umask = os.umask(0)
+    os.umask(umask)
+    assert path.stat().st_mode & 0o777 == 0o666 & ~umask
+
+
+def test_a_save_that_fails_leaves_what_was_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "program"
+    path.write_bytes(b"kept")
+
+    def full(descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        example().save(path)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["program"]
+    assert path.read_bytes() == b"kept"
+
+
+def test_a_folder_that_is_missing(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"there is no folder .*/missing; make it first"):
+        example().save(tmp_path / "missing" / "program")
+    with pytest.raises(FileNotFoundError):
+        cyxla.Program.load(tmp_path / "missing")
+
+
+def test_files_that_are_no_programs(tmp_path: Path) -> None:
+    path = tmp_path / "program"
+
+    def message(content: bytes) -> str:
+        path.write_bytes(content)
+        with pytest.raises(cyxla.ArgumentError) as caught:
+            cyxla.Program.load(path)
+        assert str(caught.value).startswith(f"cannot load a program from {path}: ")
+        return str(caught.value)
+
+    example().save(path)
+    content = path.read_bytes()
+    assert "it is empty" in message(b"")
+    assert "it is no program file of cyxla; Program.save writes one" in message(b"\x80\x04pickle")
+    assert "it is cut off" in message(content[:-1])
+    assert "its checksum does not match" in message(content[:-9] + b"?" + content[-8:])
+    newer = content[:8] + b"\x02" + content[9:]
+    assert "its format is version 2, and this cyxla reads version 1; upgrade" in message(newer)
+
+
+def test_texts_that_are_no_unicode(tmp_path: Path) -> None:
+    path = tmp_path / "program"
+    with pytest.raises(cyxla.ArgumentError, match="a name in it is no Unicode text"):
+        dataclasses.replace(example(), name="\udc80").save(path)
+    assert not path.exists()
+
+
+def test_programs_that_need_python_cannot_be_saved(tmp_path: Path) -> None:
+    program = dataclasses.replace(example(), needs_python=True)
+    with pytest.raises(cyxla.UnsupportedError, match=r"'tree' calls back into Python.*callback"):
+        program.save(tmp_path / "program")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("version", ["1.13", "newest", "1.13.3 ", 1])
+def test_versions_that_are_none(tmp_path: Path, version: str) -> None:
+    with pytest.raises(cyxla.ArgumentError, match=r"stablehlo_version must be .* such as '1.13.3'"):
+        example().save(tmp_path / "program", stablehlo_version=version)
+
+
+def test_the_version_that_was_asked_for(tmp_path: Path) -> None:
+    program = example()
+    program.save(tmp_path / "older", stablehlo_version="1.8.0")
+    older = cyxla.Program.load(tmp_path / "older")
+    assert older.stablehlo_version == "1.8.0"
+    assert b"StableHLO_v1.8.0" in older.stablehlo
+    executable, _ = cyxla.compile_program(older)
+    arrays = [np.ones((3, 2)), 4, np.array([1, 2])]
+    expected = cyxla.compile_program(program)[0].run(arrays)
+    for result, wanted in zip(executable.run(arrays), expected, strict=True):
+        np.testing.assert_array_equal(result, wanted)
+    # A newer reader takes it as it is.
+    program.save(tmp_path / "newer", stablehlo_version="99.0.0")
+    assert cyxla.Program.load(tmp_path / "newer") == program
+
+
+def test_a_version_that_lacks_an_operation(tmp_path: Path) -> None:
+    program = cyxla.lower(
+        lambda x: jax.lax.reduce_precision(x, 5, 10).astype("float8_e8m0fnu"),
+        [jax.ShapeDtypeStruct((3,), "float32")],
+        platform="cpu",
+    )
+    with pytest.raises(cyxla.UnsupportedError, match=r"cannot be written as StableHLO 1\.0\.0"):
+        program.save(tmp_path / "program", stablehlo_version="1.0.0")
+
+
+def test_without_jax_no_older_version_can_be_written(tmp_path: Path) -> None:
+    example().save(tmp_path / "program", stablehlo_version="99.0.0")
+    printed = run_code(
+        f"""{_NO_JAX}
+import cyxla
+program = cyxla.Program.load({str(tmp_path / "program")!r})
+program.save({str(tmp_path / "copy")!r})
+print(cyxla.Program.load({str(tmp_path / "copy")!r}) == program, cyxla.is_initialized())
+try:
+    program.save({str(tmp_path / "older")!r}, stablehlo_version="1.8.0")
+except cyxla.UnsupportedError as error:
+    print(error)
+"""
+    )
+    first, second = printed.splitlines()
+    assert first == "True False"
+    assert "writing it as 1.8.0 needs jax: pip install 'jax>=0.10.2'" in second
+
+
+@pytest.mark.parametrize("library", CPU_LIBRARIES)
+def test_a_program_runs_without_jax(library: str, tmp_path: Path) -> None:
+    """For the two older plugins the artifact is too new, and the text is compiled."""
+    example().save(tmp_path / "program", stablehlo_version="99.0.0")
+    printed = run_with_plugin(
+        library,
+        f"""{_NO_JAX}
+import cyxla, numpy as np
+program = cyxla.Program.load({str(tmp_path / "program")!r})
+executable, statistics = cyxla.compile_program(program)
+count, result = executable.run([np.zeros((3, 2)), 4, np.array([1, 2])])
+print(count, result.tolist(), executable.route)
+print("jax" in sys.modules and sys.modules["jax"] is not None)
+""",
+    )
+    assert printed.splitlines() == ["7 [[1.0, 2.0], [1.0, 2.0], [1.0, 2.0]] direct", "False"]
+
+
+def test_saved_for_the_plugin_that_is_loaded(tmp_path: Path) -> None:
+    path = tmp_path / "program"
+    code = f"""
+    import jax, cyxla
+    program = cyxla.lower(lambda x: x * 2, [jax.ShapeDtypeStruct((3,), "f4")], platform="cpu")
+    program.save({str(path)!r})
+    print(cyxla.Program.load({str(path)!r}).stablehlo_version == program.stablehlo_version)
+    version = cyxla.runtime_info().stablehlo_version
+    program.save({str(path)!r})
+    print(cyxla.Program.load({str(path)!r}).stablehlo_version, version)
+    """
+    first, second = run_with_plugin("xla_cpu_pjrt.so", code).splitlines()
+    assert first == "True"
+    assert second == "1.13.3 1.13.3"
+
+
+@pytest.mark.parametrize("library", CPU_LIBRARIES[:1])
+def test_linear_algebra_in_a_fresh_process(library: str, tmp_path: Path) -> None:
+    cholesky().save(tmp_path / "program")
+    printed = run_with_plugin(
+        library,
+        f"""
+        import sys, cyxla, numpy as np
+        program = cyxla.Program.load({str(tmp_path / "program")!r})
+        executable, _ = cyxla.compile_program(program)
+        (factor,) = executable.run([np.array([[4.0, 1.0], [1.0, 1.25]])])
+        print(factor.tolist())
+        """,
+    )
+    assert printed.splitlines() == ["[[2.0, 0.0], [0.5, 1.0]]"]
+
+
+def test_linear_algebra_without_jaxlib_says_what_is_missing(tmp_path: Path) -> None:
+    cholesky().save(tmp_path / "program")
+    printed = run_code(
+        f"""{_NO_JAX}
+import cyxla
+program = cyxla.Program.load({str(tmp_path / "program")!r})
+try:
+    cyxla.compile_program(program)
+except cyxla.CompileError as error:
+    print(error)
+"""
+    )
+    assert "lapack_spotrf_ffi (jnp.linalg.cholesky)" in printed
+    assert "Of jaxlib's handlers 0 were given to the plugin: ModuleNotFoundError" in printed
