@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "calls.h"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdio>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <vector>
@@ -21,11 +22,13 @@ bool call(const Compiled& program, Arrays& arrays, std::int64_t number) {
 
 int factor_of(std::int64_t number) { return static_cast<int>(2 + number % 100); }
 
+std::int64_t warm_up_of(std::int64_t cycles) { return cycles / 4; }
+
 // Calls `cycle` with the numbers from 0 on; gives the memory before and after all but the first
 // ones.
 template <typename Cycle>
 std::pair<Memory, Memory> repeat(std::int64_t cycles, Cycle cycle) {
-  const std::int64_t warm_up = cycles / 5;
+  const std::int64_t warm_up = warm_up_of(cycles);
   auto next_line = std::chrono::steady_clock::now() + std::chrono::seconds(10);
   Memory before;
   for (std::int64_t i = 0; i < cycles; ++i) {
@@ -55,9 +58,10 @@ PluginLeak measure_plugin(const Options& options) {
   });
   constexpr std::int64_t kAny = std::int64_t{1} << 40;
   is_flat("memory", before, after, kAny, kAny);
-  const std::int64_t measured = options.cycles - options.cycles / 5;
-  return {(after.allocated_bytes - before.allocated_bytes) / measured,
-          (after.resident_bytes - before.resident_bytes) / measured};
+  const std::int64_t measured = options.cycles - warm_up_of(options.cycles);
+  const auto leak = [&](std::int64_t bytes) { return std::max<std::int64_t>(bytes, 0) / measured; };
+  return {leak(after.allocated_bytes - before.allocated_bytes),
+          leak(after.resident_bytes - before.resident_bytes)};
 }
 
 bool soak_cycles(const Options& options, runtime::RouteRequest::Route route,
@@ -76,7 +80,7 @@ bool soak_cycles(const Options& options, runtime::RouteRequest::Route route,
     }
   });
   std::printf("  %lld wrong\n", static_cast<long long>(wrong));
-  const std::int64_t measured = options.cycles - options.cycles / 5;
+  const std::int64_t measured = options.cycles - warm_up_of(options.cycles);
   const bool flat = is_flat(
       "memory", before, after, measured * (leak.allocated_bytes_per_compilation + 40) + 4096,
       measured * (leak.resident_bytes_per_compilation + 1024) + 2 * 1024 * 1024);
