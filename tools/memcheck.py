@@ -37,4 +37,4 @@ def run_memcheck(python: Path) -> None:
     with step("memcheck with the fake plugin"):
         run([*_MEMCHECK, SOAK, FAKE_PLUGIN, "--fake", "--any-memory", *arguments(_FAKE)])
     with step("memcheck with the CPU plugin"):
-        run([*_MEMCHECK, SOAK, arguments, cpu_plugin(python), "--any-memory", *arguments(_REAL)])
+        run([*_MEMCHECK, SOAK, cpu_plugin(python), "--any-memory", *arguments(_REAL)])

@@ -62,5 +62,11 @@ def run_soak(python: Path, *, full: bool) -> None:
         run([SOAK, cpu_plugin(python), *arguments(counts["real"])], timeout=_TIMEOUT_SECONDS)
     for fault, planted_counts in _PLANTED.items():
         with step(f"soak with a planted fault: {fault}"):
-            command = [SOAK, FAKE_PLUGIN, "--fake", *arguments(planted_counts), f"--{fault}"]
+            command: list[str | Path] = [
+                SOAK,
+                FAKE_PLUGIN,
+                "--fake",
+                *arguments(planted_counts),
+                f"--{fault}",
+            ]
             run([EXPECT_REPORT, "soak: FAILED", *command])
