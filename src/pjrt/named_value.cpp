@@ -3,6 +3,7 @@
 
 #include <cstring>
 #include <optional>
+#include <type_traits>
 #include <utility>
 
 namespace cyxla::pjrt {
@@ -46,7 +47,9 @@ bool is_readable(const void* pointer, std::size_t size) noexcept {
 
 // Nothing for a type that the header does not know, and for a value that is not there.
 std::optional<NamedValue> value_of(const PJRT_NamedValue& value) {
-  switch (value.type) {
+  std::underlying_type_t<PJRT_NamedValue_Type> type{};  // may be none of the enumerators
+  std::memcpy(&type, &value.type, sizeof type);
+  switch (type) {
     case PJRT_NamedValue_kString:
       if (!is_readable(value.string_value, value.value_size)) {
         return std::nullopt;

@@ -71,7 +71,8 @@ void take_entry(FuzzedDataProvider& input, Attributes& out) {
   entry.name = name.data;
   entry.name_size = name.size;
   const auto type = input.ConsumeIntegralInRange<int>(-1, 6);
-  entry.type = static_cast<PJRT_NamedValue_Type>(type);
+  static_assert(sizeof entry.type == sizeof type);
+  std::memcpy(&entry.type, &type, sizeof type);
   std::optional<NamedValue> expected;
   if (type == PJRT_NamedValue_kString || type == PJRT_NamedValue_kInt64List) {
     const Bytes value = take_bytes(input, out, type == PJRT_NamedValue_kString ? 1 : 8);
