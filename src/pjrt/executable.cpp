@@ -97,7 +97,7 @@ std::vector<OutputType> LoadedExecutable::output_types() const {
   }
   const std::int64_t* next = dimensions.dims;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
-    outputs[i].element_type = static_cast<std::int32_t>(types.output_types[i]);
+    outputs[i].element_type = static_cast<std::int32_t>(number_of(types.output_types[i]));
     outputs[i].dimensions.assign(next, next + dimensions.dim_sizes[i]);
     next += dimensions.dim_sizes[i];
   }

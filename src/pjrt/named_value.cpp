@@ -3,7 +3,6 @@
 
 #include <cstring>
 #include <optional>
-#include <type_traits>
 #include <utility>
 
 namespace cyxla::pjrt {
@@ -47,9 +46,7 @@ bool is_readable(const void* pointer, std::size_t size) noexcept {
 
 // Nothing for a type that the header does not know, and for a value that is not there.
 std::optional<NamedValue> value_of(const PJRT_NamedValue& value) {
-  std::underlying_type_t<PJRT_NamedValue_Type> type{};  // may be none of the enumerators
-  std::memcpy(&type, &value.type, sizeof type);
-  switch (type) {
+  switch (number_of(value.type)) {
     case PJRT_NamedValue_kString:
       if (!is_readable(value.string_value, value.value_size)) {
         return std::nullopt;
