@@ -8,19 +8,22 @@ VERSION =
 # For each fuzzer of 'make fuzz'.
 SECONDS = 600
 
-.PHONY: help demo test bench lint ctest sanitize pytest matrix wheels life fuzz format clean
+.PHONY: help demo test bench lint ctest sanitize memcheck pytest matrix wheels life fuzz soak
+.PHONY: format clean
 
 help:
 	@echo 'make demo      fit a model with JAX, compile it, minimise it from C++ and Cython threads'
-	@echo 'make test      lint, ctest, pytest on Python 3.11 to 3.13, short runs of matrix and fuzz'
+	@echo 'make test      lint to soak, on Python 3.11 to 3.13; matrix, fuzz and soak are short'
 	@echo 'make lint      layer check, formatters, ruff, mypy, cppcheck, clang-tidy'
 	@echo 'make ctest     the C++ tests'
-	@echo 'make sanitize  the C++ tests under the sanitizers'
+	@echo 'make sanitize  the C++ tests under the sanitizers, the extension under AddressSanitizer'
+	@echo 'make memcheck  calls on every route under Valgrind'
 	@echo 'make pytest    the Python tests; VERSION=3.12 for one interpreter, ARGS="-k name" for pytest'
 	@echo 'make matrix    programs of every kind on three versions of JAX with three plugins'
 	@echo 'make wheels    find and load the plugins of JAX for GPUs and TPUs; downloads 700 MB'
 	@echo 'make life      end a process a hundred times while threads execute, on each interpreter'
 	@echo 'make fuzz      the fuzzers, 10 minutes each; SECONDS=60 for another time'
+	@echo 'make soak      ten million calls, thousands of compilations, memory measured'
 	@echo 'make format    rewrite the sources as the formatters want them'
 	@echo 'make bench     time calls beside other ways to call; ARGS=--quick for a minute'
 	@echo 'make clean     remove build/'
@@ -34,7 +37,7 @@ test:
 	@tools/bootstrap
 	@$(RUN_TESTS)
 
-lint ctest sanitize format:
+lint ctest sanitize memcheck format:
 	@tools/bootstrap
 	@$(RUN_TESTS) $@
 
@@ -57,6 +60,10 @@ life:
 fuzz:
 	@tools/bootstrap
 	@$(RUN_TESTS) fuzz --seconds '$(SECONDS)'
+
+soak:
+	@tools/bootstrap
+	@$(RUN_TESTS) soak --full
 
 bench:
 	@tools/bootstrap demo

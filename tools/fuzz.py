@@ -6,12 +6,22 @@ from __future__ import annotations
 from pathlib import Path
 
 from environment import requirements
+from soak import EXPECT_REPORT
 from steps import BUILD, ROOT, configure, digest, is_done, mark_done, run, step
 
-FUZZERS = ("read_plan",)
+FUZZERS = ("read_plan", "attributes", "options", "program_file")
+# Without a corpus of its own a fuzzer begins with nothing.
+_WITH_CORPUS = ("read_plan",)
 _FOLDER = BUILD / "fuzz"
 # Without a time: what continuous integration runs of each fuzzer, always the same.
-_EXECUTIONS = 30_000
+_EXECUTIONS = {
+    "read_plan": 30_000,
+    "attributes": 500_000,
+    "options": 300_000,
+    "program_file": 300_000,
+}
+# A planted fault is found within seconds.
+_PLANTED_SECONDS = 200
 _SECONDS_PER_INPUT = 10
 
 
@@ -19,6 +29,9 @@ def _corpus(fuzzer: str, python: Path) -> Path:
     """Return a folder with the programs that fuzzing begins with, and what earlier runs found."""
     script = ROOT / "tests" / "fuzz" / "make_corpus.py"
     folder = _FOLDER / "corpus" / fuzzer
+    if fuzzer not in _WITH_CORPUS:
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder
     stamp, content = _FOLDER / f"corpus-{fuzzer}.stamp", digest([script, *requirements(["test"])])
     if not folder.is_dir() or not is_done(stamp, content):
         with step(f"making the corpus of {fuzzer}"):
@@ -34,18 +47,30 @@ def build_fuzzers(python: Path) -> None:
         run(["cmake", "--build", "--preset", "fuzz", "--parallel", "2"])
 
 
+def _command(executable: str, findings: Path, corpus: Path) -> list[str | Path]:
+    findings.mkdir(parents=True, exist_ok=True)
+    command: list[str | Path] = [_FOLDER / "tests" / "fuzz" / executable, corpus]
+    command += [f"-artifact_prefix={findings}/", f"-timeout={_SECONDS_PER_INPUT}"]
+    return [*command, "-print_funcs=0"]
+
+
 def fuzz_command(fuzzer: str, python: Path, seconds: int) -> list[str | Path]:
     """Return the command that runs a fuzzer: for some seconds, or a fixed number of inputs for 0.
 
     An input that shows a fault is left in build/fuzz/findings, and the command fails.
     """
     corpus = _corpus(fuzzer, python)
-    findings = _FOLDER / "findings"
-    findings.mkdir(parents=True, exist_ok=True)
-    command: list[str | Path] = [_FOLDER / "tests" / "fuzz" / f"{fuzzer}_fuzzer", corpus]
-    command += [f"-artifact_prefix={findings}/", f"-timeout={_SECONDS_PER_INPUT}"]
-    command += ["-print_funcs=0", "-verbosity=0"]
+    command = [*_command(f"{fuzzer}_fuzzer", _FOLDER / "findings", corpus), "-verbosity=0"]
     if seconds:
         return [*command, f"-max_total_time={seconds}"]
     # The corpus is executed too, as it is.
-    return [*command, "-seed=1", f"-runs={_EXECUTIONS + sum(1 for _ in corpus.iterdir())}"]
+    return [*command, "-seed=1", f"-runs={_EXECUTIONS[fuzzer] + sum(1 for _ in corpus.iterdir())}"]
+
+
+def find_planted(fuzzer: str, python: Path) -> None:
+    """Run the fuzzer over a library with a fault planted in it, which it has to find."""
+    command = _command(f"{fuzzer}_planted", _FOLDER / "planted", _corpus(fuzzer, python))
+    with step(f"fuzzing {fuzzer} with a planted fault"):
+        run(
+            [EXPECT_REPORT, "SUMMARY: ", *command, "-seed=1", f"-max_total_time={_PLANTED_SECONDS}"]
+        )

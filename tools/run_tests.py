@@ -18,14 +18,17 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from environment import environment_folder, make_environment
-from fuzz import FUZZERS, build_fuzzers, fuzz_command
+from fuzz import FUZZERS, build_fuzzers, find_planted, fuzz_command
 from matrix import ROWS
+from memcheck import run_memcheck
 from package import install_wheel
 from pythons import VERSIONS, find_pythons
+from sanitized_extension import check_extension
+from soak import run_soak
 from steps import BUILD, ROOT, StepError, configure, run, say, step
 
-# What runs without a part named; the sanitizers and the formatter run on request.
-PARTS = ("lint", "ctest", "pytest", "matrix", "fuzz")
+# What runs without a part named; the formatter runs on request.
+PARTS = ("lint", "ctest", "sanitize", "pytest", "matrix", "memcheck", "soak", "fuzz")
 
 
 def _fixed_addresses() -> list[str]:
@@ -47,11 +50,13 @@ class Session:
         pytest_arguments: list[str],
         *,
         fuzz_seconds: int,
+        full: bool,
         whole: bool,
     ) -> None:
         self.pythons = pythons
         self.pytest_arguments = pytest_arguments
         self.fuzz_seconds = fuzz_seconds
+        self.full = full
         self.whole = whole
         self.closing_lines: list[str] = []
         # The linters and the build of the C++ tests use the oldest interpreter.
@@ -75,8 +80,27 @@ class Session:
         self._ctest("dev")
 
     def sanitize(self) -> None:
-        """Build and run the C++ tests under each sanitizer."""
+        """Run the C++ tests under each sanitizer, and the extension module under one."""
         self._each(self._ctest, ["asan", "tsan"])
+        check_extension(self.environment(self.main_version))
+
+    def memcheck(self) -> None:
+        """Run the hot path under Valgrind."""
+        python = self._installed(self.main_version)
+        self._build_dev()
+        run_memcheck(python)
+
+    def soak(self) -> None:
+        """Execute and compile many times, and measure memory."""
+        python = self._installed(self.main_version)
+        self._build_dev()
+        run_soak(python, full=self.full)
+
+    def _build_dev(self) -> None:
+        with step("building the soak"):
+            configure("dev", self.environment(self.main_version))
+            targets = ["soak", "fake_pjrt_plugin", "planted"]
+            run(["cmake", "--build", "--preset", "dev", "--parallel", "2", "--target", *targets])
 
     def pytest(self) -> None:
         """Install cyxla for each interpreter and run the Python tests there."""
@@ -110,6 +134,7 @@ class Session:
         """Build the fuzzers and run each, beginning with programs of the installed plugins."""
         python = self._installed(self.main_version)
         build_fuzzers(python)
+        self._each(lambda fuzzer: find_planted(fuzzer, python), FUZZERS)
         self._each(lambda fuzzer: self._fuzz(fuzzer, python), FUZZERS)
 
     def _fuzz(self, fuzzer: str, python: Path) -> None:
@@ -202,9 +227,10 @@ class Session:
 def main() -> int:
     """Run the parts named, all without a name; return 1 when one of them failed."""
     parser = argparse.ArgumentParser(description="Runs the tests, all of them or a part.")
-    parser.add_argument("part", nargs="?", choices=[*PARTS, "sanitize", "format", "wheels"])
+    parser.add_argument("part", nargs="?", choices=[*PARTS, "format", "wheels"])
     parser.add_argument("--version", default="", help="one Python version, such as 3.12")
     parser.add_argument("--seconds", type=int, default=0, help="for each fuzzer")
+    parser.add_argument("--full", action="store_true", help="the whole soak")
     parser.epilog = "What follows -- is passed to pytest."
     own, pytest_arguments = sys.argv[1:], []
     if "--" in own:
@@ -235,6 +261,7 @@ def main() -> int:
         pythons,
         pytest_arguments,
         fuzz_seconds=arguments.seconds,
+        full=arguments.full,
         whole=arguments.part is None,
     )
     for part in [arguments.part] if arguments.part else PARTS:

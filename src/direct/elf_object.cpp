@@ -15,7 +15,7 @@
 namespace cyxla::direct {
 namespace {
 
-constexpr std::size_t kMaxAlignment = 4096;
+constexpr std::size_t kMaxSectionAlignment = 4096;
 constexpr std::size_t kNone = static_cast<std::size_t>(-1);
 // Not in every <elf.h>.
 constexpr std::uint32_t kUnwindSection = 0x70000001;
@@ -133,7 +133,7 @@ class ObjectReader {
         refuse("has the section " + name + " of type " + std::to_string(header.sh_type));
       }
       const std::uint64_t alignment = header.sh_addralign == 0 ? 1 : header.sh_addralign;
-      if (!std::has_single_bit(alignment) || alignment > kMaxAlignment) {
+      if (!std::has_single_bit(alignment) || alignment > kMaxSectionAlignment) {
         refuse("has the section " + name + " with alignment " + std::to_string(alignment));
       }
       loaded_as_[i] = sections.size();

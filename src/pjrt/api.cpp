@@ -67,7 +67,7 @@ Api::Api(const PJRT_Api* table, const std::string& source) : table_(table), sour
 
 const PJRT_Extension_Base* Api::extension(PJRT_Extension_Type type) const noexcept {
   const PJRT_Extension_Base* extension = table_->extension_start;
-  while (extension != nullptr && extension->type != type) {
+  while (extension != nullptr && number_of(extension->type) != number_of(type)) {
     extension = extension->next;
   }
   return extension;

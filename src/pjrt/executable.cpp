@@ -103,7 +103,7 @@ std::vector<OutputType> LoadedExecutable::output_types() const {
   }
   const std::int64_t* next = dimensions.dims;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
-    outputs[i].element_type = static_cast<std::int32_t>(types.output_types[i]);
+    outputs[i].element_type = static_cast<std::int32_t>(number_of(types.output_types[i]));
     if (dimensions.dim_sizes[i] > 0) {
       check_given(CYXLA_SLOT(PJRT_Executable_OutputDimensions), next, "dimensions",
                   ErrorCode::kCompile);

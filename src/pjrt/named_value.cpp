@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pjrt/named_value.h"
 
+#include <cstring>
+#include <optional>
+#include <utility>
+
 namespace cyxla::pjrt {
 namespace {
 
@@ -34,10 +38,38 @@ struct Fill {
   }
 };
 
-bool has_no_value(const PJRT_NamedValue& value) noexcept {
-  return value.value_size > 0 &&
-         ((value.type == PJRT_NamedValue_kString && value.string_value == nullptr) ||
-          (value.type == PJRT_NamedValue_kInt64List && value.int64_array_value == nullptr));
+// Whether an array of a plugin's can be what it says: longer ones do not occur.
+bool is_readable(const void* pointer, std::size_t size) noexcept {
+  constexpr std::size_t kMaxSize = std::size_t{1} << 24;
+  return size == 0 || (pointer != nullptr && size <= kMaxSize);
+}
+
+// Nothing for a type that the header does not know, and for a value that is not there.
+std::optional<NamedValue> value_of(const PJRT_NamedValue& value) {
+  switch (number_of(value.type)) {
+    case PJRT_NamedValue_kString:
+      if (!is_readable(value.string_value, value.value_size)) {
+        return std::nullopt;
+      }
+      return std::string(value.string_value, value.value_size);
+    case PJRT_NamedValue_kInt64:
+      return value.int64_value;
+    case PJRT_NamedValue_kInt64List:
+      if (!is_readable(value.int64_array_value, value.value_size)) {
+        return std::nullopt;
+      }
+      return std::vector<std::int64_t>(value.int64_array_value,
+                                       value.int64_array_value + value.value_size);
+    case PJRT_NamedValue_kFloat:
+      return value.float_value;
+    case PJRT_NamedValue_kBool: {
+      unsigned char byte = 0;  // another language's bool may be a byte that ours cannot be
+      std::memcpy(&byte, &value.bool_value, sizeof byte);
+      return byte != 0;
+    }
+    default:
+      return std::nullopt;
+  }
 }
 
 }  // namespace
@@ -59,33 +91,16 @@ std::vector<PJRT_NamedValue> to_pjrt(const NamedValues& options) {
 // Values that a plugin announces and does not give are left out.
 NamedValues from_pjrt(const PJRT_NamedValue* values, std::size_t num_values) {
   NamedValues result;
-  for (std::size_t i = 0; values != nullptr && i < num_values; ++i) {
+  if (!is_readable(values, num_values)) {
+    return result;
+  }
+  for (std::size_t i = 0; i < num_values; ++i) {
     const PJRT_NamedValue& value = values[i];
-    if (value.name == nullptr || has_no_value(value)) {
+    if (!is_readable(value.name, value.name_size)) {
       continue;
     }
-    NamedValue& out = result[std::string(value.name, value.name_size)];
-    switch (value.type) {
-      case PJRT_NamedValue_kString:
-        out = value.value_size == 0 ? std::string()
-                                    : std::string(value.string_value, value.value_size);
-        break;
-      case PJRT_NamedValue_kInt64:
-        out = value.int64_value;
-        break;
-      case PJRT_NamedValue_kInt64List:
-        out = std::vector<std::int64_t>(value.int64_array_value,
-                                        value.int64_array_value + value.value_size);
-        break;
-      case PJRT_NamedValue_kFloat:
-        out = value.float_value;
-        break;
-      case PJRT_NamedValue_kBool:
-        out = value.bool_value;
-        break;
-      default:
-        result.erase(std::string(value.name, value.name_size));
-        break;
+    if (std::optional<NamedValue> read = value_of(value)) {
+      result.insert_or_assign(std::string(value.name, value.name_size), std::move(*read));
     }
   }
   return result;

@@ -20,7 +20,8 @@ using NamedValues = std::map<std::string, NamedValue>;
 // result.
 std::vector<PJRT_NamedValue> to_pjrt(const NamedValues& options);
 
-// A copy of PJRT's array; entries of a type that the header does not know are left out.
+// A copy of PJRT's array. Left out are entries of a type that the header does not know, and those
+// whose name or value is null but for its size, or absurdly long.
 NamedValues from_pjrt(const PJRT_NamedValue* values, std::size_t num_values);
 
 }  // namespace cyxla::pjrt

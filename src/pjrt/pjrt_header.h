@@ -6,5 +6,20 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <type_traits>
 
 #include <pjrt_c_api.h>
+
+namespace cyxla::pjrt {
+
+// The number of an enumerator that a plugin wrote. A newer plugin's may be none that the header
+// knows, and reading it as the enumeration is undefined then.
+template <typename Enumeration>
+std::underlying_type_t<Enumeration> number_of(const Enumeration& written) noexcept {
+  std::underlying_type_t<Enumeration> number{};
+  std::memcpy(&number, &written, sizeof number);
+  return number;
+}
+
+}  // namespace cyxla::pjrt

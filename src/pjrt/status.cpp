@@ -82,7 +82,8 @@ PJRT_Error_Code Status::code() const noexcept {
       return PJRT_Error_Code_UNKNOWN;
     }
   }
-  return args.code;
+  return number_of(args.code) <= PJRT_Error_Code_UNAUTHENTICATED ? args.code
+                                                                 : PJRT_Error_Code_UNKNOWN;
 }
 
 void Status::throw_if_error(ErrorCode code, const char* where) const {

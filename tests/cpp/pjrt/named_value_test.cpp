@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <limits>
 #include <string>
 #include <string_view>
@@ -75,23 +76,33 @@ TEST(NamedValue, TypesNewerThanTheHeaderAreLeftOut) {
   EXPECT_EQ(from_pjrt(values, 2), (NamedValues{{"int", std::int64_t{9}}}));
 }
 
-TEST(NamedValue, WhatIsAnnouncedAndNotGivenIsLeftOut) {
-  PJRT_NamedValue text = {};
-  text.name = "text";
-  text.name_size = 4;
-  text.type = PJRT_NamedValue_kString;
-  text.value_size = 3;
-  PJRT_NamedValue list = text;
-  list.type = PJRT_NamedValue_kInt64List;
-  PJRT_NamedValue empty = text;
-  empty.value_size = 0;
-  PJRT_NamedValue nameless = empty;
-  nameless.name = nullptr;
-  for (const PJRT_NamedValue& value : {text, list, nameless}) {
-    EXPECT_TRUE(from_pjrt(&value, 1).empty());
-  }
-  EXPECT_EQ(from_pjrt(&empty, 1), (NamedValues{{"text", std::string()}}));
+TEST(NamedValue, WhatAPluginStatesButDoesNotHaveIsLeftOut) {
+  const auto entry = [](const char* name, PJRT_NamedValue_Type type, std::size_t value_size) {
+    PJRT_NamedValue value = {};
+    value.name = name;
+    value.name_size = 1;
+    value.type = type;
+    value.value_size = value_size;
+    return value;
+  };
+  constexpr std::size_t kAbsurd = std::size_t{1} << 60;
+  PJRT_NamedValue values[] = {
+      entry(nullptr, PJRT_NamedValue_kInt64, 1),    entry("a", PJRT_NamedValue_kString, 3),
+      entry("b", PJRT_NamedValue_kInt64List, 3),    entry("c", PJRT_NamedValue_kString, 0),
+      entry("d", PJRT_NamedValue_kString, kAbsurd), entry("e", PJRT_NamedValue_kInt64, 1)};
+  values[4].string_value = "d";
+  values[5].name_size = kAbsurd;
+  EXPECT_EQ(from_pjrt(values, 6), (NamedValues{{"c", ""}}));
   EXPECT_TRUE(from_pjrt(nullptr, 3).empty());
+}
+
+TEST(NamedValue, AnyByteButZeroIsTrue) {
+  PJRT_NamedValue value = {};
+  value.name = "b";
+  value.name_size = 1;
+  value.type = PJRT_NamedValue_kBool;
+  std::memset(&value.bool_value, 0xfe, sizeof value.bool_value);
+  EXPECT_EQ(from_pjrt(&value, 1), (NamedValues{{"b", true}}));
 }
 
 }  // namespace
