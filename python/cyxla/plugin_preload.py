@@ -8,13 +8,16 @@ the plugin's own CUDA version are opened before it, in JAX's order. The packages
 
 from __future__ import annotations
 
+import ctypes
 import importlib.util
 import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
-__all__ = ["cuda_data_folder", "cuda_libraries", "cuda_version"]
+from cyxla.errors import PluginError
+
+__all__ = ["cuda_data_folder", "cuda_libraries", "cuda_version", "open_libraries"]
 
 # Folders of the namespace package `nvidia` and the sonames in them, in the order in which JAX opens
 # them; sonames count on their own, not with CUDA.
@@ -50,6 +53,8 @@ _LIBRARIES: dict[int, tuple[tuple[str, str], ...]] = {
 # Where the compiler ptxas and the library libdevice are.
 _DATA_FOLDERS = {12: "cuda_nvcc", 13: "cu13"}
 
+_opened: list[ctypes.CDLL] = []
+
 
 def cuda_version(library: Path) -> int | None:
     """Return the CUDA version that a plugin was built for, told from the folder that it is in."""
@@ -66,6 +71,30 @@ def cuda_libraries(library: Path) -> tuple[Path, ...]:
         paths = (root / folder / "lib" / soname for root in roots)
         found.extend([path for path in paths if path.exists()][:1])
     return tuple(found)
+
+
+def open_libraries(plugin: Path, source: str, libraries: tuple[Path, ...]) -> list[str]:
+    """Open the libraries that a plugin names; the dynamic loader then finds them by soname.
+
+    Returns what became of those of NVIDIA's that cannot be opened: which of them a program needs
+    nobody knows, and all of them need the driver, whose absence the plugin tells better.
+
+    Raises:
+        PluginError: another library cannot be opened.
+    """
+    lost = []
+    found = cuda_libraries(plugin) if libraries else ()
+    for path in libraries:
+        try:
+            _opened.append(ctypes.CDLL(str(path), mode=ctypes.RTLD_LOCAL))
+        except OSError as error:
+            if path in found:
+                lost.append(f"Not opened before it: {path}: {error}")
+                continue
+            raise PluginError(
+                f"cannot load {path}, which the plugin {plugin} ({source}) needs: {error}"
+            ) from error
+    return lost
 
 
 def cuda_data_folder(library: Path) -> Path | None:

@@ -8,7 +8,6 @@ it; otherwise the first function that needs a plugin loads the default one.
 from __future__ import annotations
 
 import atexit
-import ctypes
 import os
 import threading
 import warnings
@@ -23,7 +22,7 @@ from cyxla.plugin_advice import load_advice
 from cyxla.plugin_environment import set_tpu_variables
 from cyxla.plugin_options import OptionValue, checked_options, known_options, optional_names
 from cyxla.plugin_packages import installed_library_at
-from cyxla.plugin_preload import cuda_libraries
+from cyxla.plugin_preload import open_libraries
 from cyxla.plugins import (
     PLATFORM_ENVIRONMENT_VARIABLE,
     Plugin,
@@ -99,7 +98,6 @@ class _State(NamedTuple):
 # Reentrant: registering handlers imports modules of other packages, which may call into cyxla.
 _lock = threading.RLock()
 _state: _State | None = None
-_preloaded: list[ctypes.CDLL] = []
 
 
 def initialize(
@@ -273,7 +271,7 @@ def _load(
             plugin.preload,
             f"the plugin {plugin.path} ({plugin.source})",
         )
-    lost = _preload(plugin)
+    lost = open_libraries(plugin.path, plugin.source, plugin.preload)
     try:
         with pool_size(threads):
             loaded: LoadedPlugin = extension.load_runtime(
@@ -313,28 +311,6 @@ def _load(
         # is loaded whatever becomes of the handlers.
         _state = state
     return state
-
-
-def _preload(plugin: Plugin) -> list[str]:
-    """Open the libraries that the plugin names; the dynamic loader then finds them by soname.
-
-    Returns what became of those of NVIDIA's that cannot be opened: which of them a program needs
-    nobody knows, and all of them need the driver, whose absence the plugin tells better.
-    """
-    lost = []
-    found = cuda_libraries(plugin.path) if plugin.preload else ()
-    for path in plugin.preload:
-        try:
-            _preloaded.append(ctypes.CDLL(str(path), mode=ctypes.RTLD_LOCAL))
-        except OSError as error:
-            if path in found:
-                lost.append(f"Not opened before it: {path}: {error}")
-                continue
-            raise PluginError(
-                f"cannot load {path}, which the plugin {plugin.path} ({plugin.source}) needs: "
-                f"{error}"
-            ) from error
-    return lost
 
 
 def _own_state() -> _State:
