@@ -62,7 +62,7 @@ def test_a_hit_gives_the_same_bits_route_and_statistics(library: str, tmp_path: 
         [name, "False"] for name in ("sine", "loop", "gradient", "top")
     ]
     assert second == [line.replace(" False", " True", 1) for line in first]
-    assert [line.split()[2] for line in second][:2] == ["direct", "direct"]
+    assert [line.split()[2] for line in second[:2]] == ["direct", "direct"]
     assert folder.stat().st_mode & 0o777 == 0o700
     entries = list(folder.iterdir())
     assert {entry.stat().st_mode & 0o777 for entry in entries} == {0o600}
