@@ -3,8 +3,8 @@
 
 The exit code is 1 when the default plugin cannot be loaded.
 
-The plugin is loaded in a process of its own: a plugin may end its process, over an unknown flag in
-`XLA_FLAGS` for one, and that is worth a line of the report rather than its end.
+The plugin is loaded in a process of its own: a plugin may end its process, one for a GPU over an
+unknown flag in `XLA_FLAGS`, and that is worth a line of the report rather than its end.
 """
 
 from __future__ import annotations

@@ -99,7 +99,8 @@ cdef class Executable:
 
         Raises:
             ArgumentError: naming the index, the expected and the given.
-            ExecutionError: with the plugin's message.
+            ExecutionError: with the PJRT function, its code and the plugin's message; what a host callback raised is
+                its `__cause__`.
         """
         cdef Input stack_inputs[MAX_ON_STACK]
         cdef void* stack_outputs[MAX_ON_STACK]
@@ -186,7 +187,8 @@ cdef class Executable:
 
         Raises:
             ArgumentError: as `run`, or `calls` is no int of at least 1.
-            ExecutionError: with the plugin's message.
+            ExecutionError: with the PJRT function, its code and the plugin's message; what a host callback raised is
+                its `__cause__`.
         """
         if not isinstance(calls, int) or isinstance(calls, bool) or calls < 1:
             raise errors.ArgumentError(f"calls must be an int of at least 1, got {calls!r}")
@@ -297,7 +299,7 @@ cdef class BoundCall:
             release_dropped()
 
     def __call__(self):
-        """Execute once, without the GIL as `Executable.run`. Raises ExecutionError with the plugin's message."""
+        """Execute once, without the GIL as `Executable.run`. Raises ExecutionError as that does."""
         cdef int result
         if self.executable.keeps_gil:
             result = core_call(self.prepared)

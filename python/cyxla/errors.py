@@ -39,7 +39,7 @@ class CompileError(Error):
 
 
 class ExecutionError(Error):
-    """An execution that the plugin started and reported as failed."""
+    """An execution that the plugin reported as failed; what a callback raised is its cause."""
 
 
 class ArgumentError(Error, ValueError):

@@ -108,7 +108,8 @@ def register_ffi_target(
 
     Before the runtime is initialized the target is kept for `initialize(jax_targets=True)`;
     afterwards it is registered with the plugin at once. Registering the same function again does
-    nothing. A handler registered before under a name of jaxlib's takes jaxlib's place.
+    nothing. A handler registered before under a name of jaxlib's takes jaxlib's place. One that was
+    built for a newer XLA FFI than the plugin's, up to 0.5, is adapted to it.
 
     Args:
         name: the target's name, as in `jax.ffi.ffi_call`.
@@ -121,10 +122,14 @@ def register_ffi_target(
     Raises:
         ArgumentError: not a capsule, an unknown platform, or a name that has another function.
         UnsupportedError: the old API (0), stages other than "execute", a handler that needs JAX's
-            own client, a plugin without FFI, or a handler built for an XLA FFI that is newer than
-            the plugin's and than the newest that can be adapted.
+            own client, a plugin without FFI, a handler built for an XLA FFI that is newer than the
+            plugin's and than the newest that can be adapted, or of another major version, or one
+            adapted handler more than the 256 that fit in a process.
         PluginError: the plugin does not keep the handler: with its reason, such as that it has one
             of that name itself.
+
+    What the plugin has against a handler is raised here only once it is loaded; before, it becomes
+    a RuntimeWarning of `initialize`.
     """
     if not isinstance(name, str) or not name:
         raise ArgumentError(f"the name of an FFI target is a str, not {name!r}")

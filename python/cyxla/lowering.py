@@ -45,6 +45,10 @@ def lower(
     and returns every leaf of the result (`Program.outputs`). Donation is ignored: the caller keeps
     its memory. To bind static arguments, use functools.partial.
 
+    For the CPU the function may call Python: `jax.pure_callback`, `jax.experimental.io_callback`,
+    `jax.debug.print` and `jax.debug.callback`, ordered ones too. Such a program has
+    `Program.needs_python` set and belongs to this process.
+
     Args:
         function: a plain or jitted function, a functools.partial, the result of `jax.grad` and the
             like, or any other callable that JAX can trace.
@@ -53,6 +57,8 @@ def lower(
             Python scalars have the dtypes that `jax.jit` gives them.
         platform: JAX's lowering platform: "cpu", "cuda", "rocm" or "tpu". None takes that of the
             loaded plugin, else that of the plugin that `find_plugin` would choose, else "cpu".
+            Installed plugins are looked for once, and again when `sys.path` or the environment
+            variable CYXLA_PJRT_PLUGIN or CYXLA_PLATFORM has changed.
         name: name of the program; None takes the function's.
         x64: whether to trace with 64-bit types enabled, as `jax.enable_x64` does. None enables
             them when a declared leaf is 64 bits wide (complex128 included), and follows JAX's own
@@ -69,6 +75,8 @@ def lower(
         LoweringError: the function cannot be traced, or needs something that native callers cannot
             give: symbolic dimensions, host callbacks on other platforms than the CPU, several
             devices, dtypes without a layout in host memory. What JAX raised is its `__cause__`.
+            Also without jax, and where JAX would end the process over the environment variable
+            XLA_FLAGS.
     """
     if not callable(function):
         raise ArgumentError(f"function must be callable, got {type(function).__name__}")

@@ -63,13 +63,10 @@ class RuntimeInfo(NamedTuple):
     Attributes:
         api_version: the major and minor version of its PJRT API.
         platform: the platform's name as the plugin reports it.
-        aliased_inputs: whether input buffers share host memory, so that filling an input needs no
-            copy.
-        inplace_outputs: whether outputs are read from the buffers' memory instead of being copied
-            to the host.
+        aliased_inputs: whether input buffers share host memory, so that inputs are not copied.
+        inplace_outputs: whether outputs are read in the buffers' memory, not copied to the host.
         plugin: the plugin, with the client options that it was created with.
-        stablehlo_version: the newest StableHLO version that it reads, such as "1.20.0"; None if it
-            does not tell.
+        stablehlo_version: the newest StableHLO that it reads, such as "1.20.0"; None if untold.
         threads: the cap on its thread pool, None if none was asked for.
     """
 
@@ -120,18 +117,20 @@ def initialize(
         platform: the platform to find a plugin for.
         options: client options; they add to, or replace, the plugin's own. Each value is handed
             over as its own type, so 1 and 1.0 differ.
-        jax_targets: registers the FFI handlers that jaxlib ships (`jnp.linalg` needs them) and the
-            targets registered earlier with `register_ffi_target`. False registers none; a later
-            `register_ffi_target` still registers at once.
+        jax_targets: registers the FFI handlers that JAX's packages ship (`jnp.linalg` needs them)
+            and the targets registered earlier with `register_ffi_target`, with a RuntimeWarning for
+            one that the plugin does not take. False registers none; a later `register_ffi_target`
+            still registers at once.
         threads: the most threads that the plugin's pool may have, at least `cpu_device_count`.
-            None takes the environment variable `CYXLA_NUM_THREADS`; without that the plugin
-            decides.
+            None takes `CYXLA_NUM_THREADS` of the environment; without that the plugin decides.
 
     Raises:
-        PluginError: there is no such plugin, it cannot be loaded, or it knows no such option.
+        PluginError: there is no such plugin, it cannot be loaded, it knows no such option, or it
+            would end the process over the environment variable XLA_FLAGS (found for "cpu" only).
         ArgumentError: arguments that contradict each other, or `threads` after the plugin was
             loaded without.
         ForkError: this process was forked from one that had initialized the runtime.
+        Error: this is a subinterpreter, or the extension module is not installed.
     """
     if threads is not None:
         checked_threads(threads)
@@ -180,8 +179,8 @@ def runtime_info() -> RuntimeInfo:
 def is_initialized() -> bool:
     """Return whether this process has loaded its plugin.
 
-    It stays true when the runtime was shut down at exit, as a plugin cannot be loaded again. In a
-    forked child it is false, though no plugin can be loaded there.
+    It stays true after the shutdown at exit: a plugin cannot be loaded again. In a forked child it
+    is false, though no plugin can be loaded there.
     """
     return _state is not None and _state.process == os.getpid()
 
