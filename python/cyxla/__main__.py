@@ -24,7 +24,6 @@ from pathlib import Path
 import cyxla
 from cyxla import (
     abi,
-    compile_settings,
     ffi,
     plugin_advice,
     plugin_options,
@@ -224,12 +223,15 @@ def _loaded() -> Generator[str, None, bool]:
 
 
 def _cache() -> Iterator[str]:
+    try:
+        from cyxla import compile_settings, executable_cache
+    except ImportError as error:
+        yield f"unknown: {error}"
+        return
     folder = compile_settings.requested_folder(None)
     if folder is None:
         yield f"none: {compile_settings.CACHE_ENVIRONMENT_VARIABLE} is not set"
         return
-    from cyxla import executable_cache
-
     count, size_bytes = executable_cache.size_of(folder)
     yield f"{folder}: {count} programs, {size_bytes / 1e6:.1f} MB"
 

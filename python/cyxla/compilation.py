@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from cyxla import host_callbacks, runtime
-from cyxla.compile_errors import explain
+from cyxla.compile_errors import explain, is_unreadable
 from cyxla.compile_settings import Cache, CompileOption, Settings, check_settings
 from cyxla.debug_options import jaxlib_debug_options
 from cyxla.errors import CompileError, Error, UnsupportedError
@@ -63,9 +63,6 @@ class CompileStatistics(NamedTuple):
 
 
 _CALLS_PYTHON: Final = "it calls back into Python"
-
-# What the plugins say when they cannot read a program, as opposed to compile it.
-_UNREADABLE: Final = ("Failed to parse", "unregistered operation", "vhlo", "bytecode")
 
 # Where a CUDA plugin looks for ptxas and libdevice.
 _CUDA_FOLDER_OPTION: Final = "xla_gpu_cuda_data_dir"
@@ -233,7 +230,7 @@ def _compile_form(
             )
         except CompileError as error:
             first_error = first_error or error
-            if not any(sign in str(error) for sign in _UNREADABLE):
+            if not is_unreadable(error):
                 break
         else:
             if place is not None:

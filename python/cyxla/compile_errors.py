@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from cyxla.program import Program
     from cyxla.runtime import RuntimeInfo
 
-__all__ = ["describe_target", "explain"]
+__all__ = ["describe_target", "explain", "is_unreadable"]
 
 # JAX functions behind the families of library routines that JAX calls: the prefix of the library,
 # the letter of the precision and the suffix vary.
@@ -47,6 +47,15 @@ _TARGETS_OF_XLA: Final = frozenset(
 )
 
 
+# What the plugins say when they cannot read a program, as opposed to compile it.
+_UNREADABLE: Final = ("Failed to parse", "unregistered operation", "vhlo", "bytecode")
+
+
+def is_unreadable(error: CompileError) -> bool:
+    """Whether the plugin could not read the program; another form of it may be readable."""
+    return any(sign in str(error) for sign in _UNREADABLE)
+
+
 def explain(program: Program, info: RuntimeInfo, error: CompileError) -> str:
     """The plugin's error for a program, with what is known of its cause."""
     plugin = info.plugin
@@ -54,7 +63,8 @@ def explain(program: Program, info: RuntimeInfo, error: CompileError) -> str:
         f"program {program.name!r} cannot be compiled by {plugin.source}, {plugin.path}: {error}"
     ]
     plugin_version = info.stablehlo_version
-    if plugin_version is not None and is_newer(program.stablehlo_version, plugin_version):
+    is_too_new = plugin_version is not None and is_newer(program.stablehlo_version, plugin_version)
+    if is_too_new and is_unreadable(error):
         lines.append(
             f"The program is StableHLO {program.stablehlo_version} (JAX {program.jax_version}), the"
             f" plugin reads up to {plugin_version}: upgrade the plugin, or lower with an older JAX."

@@ -95,8 +95,7 @@ def test_wrong_choices_are_part_of_the_report() -> None:
 
 def test_a_plugin_that_ends_its_process_is_reported(tmp_path: Path) -> None:
     report = _report(code=1, XLA_FLAGS="--xla_no_such_flag=1")
-    assert re.search(r"\n  not loaded: it ended its process with .*, saying\n", report)
-    assert "xla_no_such_flag" in report.split("saying\n")[1].split("Environment")[0]
+    assert "xla_no_such_flag" in report.split("\n  not loaded: ")[1].split("Environment")[0]
     aborting = "void abort(void); const void* GetPjrtApi(void) { abort(); return 0; }"
     library = build_library(tmp_path / "aborting.so", aborting)
     report = _report(code=1, CYXLA_PJRT_PLUGIN=str(library))
