@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "support/child_process.h"
+#include "support/ffi_handlers.h"
 
 #include "out_of_memory/out_of_memory.h"
 
@@ -126,7 +127,7 @@ TEST_F(OutOfMemoryTest, OtherSetUp) {
   sweep("register_ffi_handler",
         {.act =
              [&] {
-               loaded().register_ffi_handler(target, platform, &call_);
+               loaded().register_ffi_handler(target, platform, test::handler_address<0, 5>());
                return true;
              }},
         0);
