@@ -36,6 +36,8 @@ ffi::Error* make_ffi_error(const ffi::CallFrame& frame, int code, const char* me
   args.struct_size = ffi::kErrorCreateArgsSize;
   args.message = message;
   args.code = code;
+  // The plugin's error keeps a copy of the text.
+  // cppcheck-suppress returnDanglingLifetime
   return frame.api->error_create(&args);
 }
 

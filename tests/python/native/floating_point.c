@@ -39,8 +39,8 @@ static PyObject* py_execute(PyObject* self, PyObject* args) {
   int zero_copy = 0;
   unsigned mxcsr = 0, x87_control = 0;
   void* outputs[8];
-  if (!PyArg_ParseTuple(args, "OO!O!pII", &executable, &PyLong_Type, &input_address,
-                        &PyTuple_Type, &output_addresses, &zero_copy, &mxcsr, &x87_control)) {
+  if (!PyArg_ParseTuple(args, "OO!O!pII", &executable, &PyLong_Type, &input_address, &PyTuple_Type,
+                        &output_addresses, &zero_copy, &mxcsr, &x87_control)) {
     return NULL;
   }
   const cyxla_program_spec* spec = cyxla->program_spec(executable);
@@ -80,9 +80,9 @@ static PyObject* py_call(PyObject* self, PyObject* args) {
   PyObject* result = PyObject_CallNoArgs(function);
   const state after = current();
   fesetenv(&own);
-  return result == NULL ? NULL
-                        : Py_BuildValue("(NIII)", result, after.mxcsr, after.x87_control,
-                                        after.x87_flags);
+  return result == NULL
+             ? NULL
+             : Py_BuildValue("(NIII)", result, after.mxcsr, after.x87_control, after.x87_flags);
 }
 
 static PyMethodDef methods[] = {
