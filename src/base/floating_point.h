@@ -80,8 +80,8 @@ class PluginFloatingPointScope {
   };
 
   static X87 x87_now() noexcept {
-    std::uint16_t control;  // each of its own: two halves of one word would be waited for
-    std::uint16_t status;
+    std::uint16_t control = 0;  // each of its own: two halves of one word would be waited for
+    std::uint16_t status = 0;
     asm volatile("fnstcw %0\n\tfnstsw %1" : "=m"(control), "=a"(status));
     return {control, status};
   }
