@@ -80,9 +80,10 @@ class PluginFloatingPointScope {
   };
 
   static X87 x87_now() noexcept {
-    X87 now;
-    asm volatile("fnstcw %0\n\tfnstsw %1" : "=m"(now.control), "=m"(now.status));
-    return now;
+    std::uint16_t control = 0;  // each of its own: two halves of one word would be waited for
+    std::uint16_t status = 0;
+    asm volatile("fnstcw %0\n\tfnstsw %1" : "=m"(control), "=a"(status));
+    return {control, status};
   }
 
   // Exceptions that already happened do not trap by being unmasked here, but in the next x87

@@ -92,7 +92,7 @@ const FfiHost& FfiRegistry::host(const std::string& target, const std::string& p
       throw Error(error.code(), "",
                   "cannot register the custom-call target " + target + ": " + error.what());
     }
-    host_ = std::move(probe.host);
+    host_ = probe.host;
   }
   if (!host_) {
     throw Error(ErrorCode::kUnsupported, "",

@@ -33,6 +33,7 @@ struct ErrorCreateArgs {
 };
 inline constexpr std::size_t kErrorCreateArgsSize = 28;
 inline constexpr int kFailedPrecondition = 9;
+inline constexpr int kInternalError = 13;
 
 // Before minor version 4 without `code`.
 struct ErrorDetailsArgs {

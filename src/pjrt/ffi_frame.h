@@ -12,7 +12,6 @@ namespace cyxla::pjrt::ffi {
 inline constexpr int kExecuteStage = 3;
 inline constexpr int kBufferArgument = 1;
 inline constexpr int kScalarAttribute = 3;
-inline constexpr int kInternalError = 13;
 
 // `dtype` is a value of XLA's PrimitiveType.
 struct Buffer {

@@ -25,30 +25,40 @@ ffi::MetadataExtension* metadata_extension(const ffi::CallFrame& frame) noexcept
              : nullptr;
 }
 
+void answer_metadata(ffi::Metadata& metadata, FfiVersion version) noexcept {
+  metadata.api_version.major_version = version.major;
+  metadata.api_version.minor_version = version.minor;
+  metadata.traits = 0;
+}
+
+ffi::Error* make_ffi_error(const ffi::CallFrame& frame, int code, const char* message) noexcept {
+  ffi::ErrorCreateArgs args = {};
+  args.struct_size = ffi::kErrorCreateArgsSize;
+  args.message = message;
+  args.code = code;
+  // The plugin's error keeps a copy of the text.
+  // cppcheck-suppress returnDanglingLifetime
+  return frame.api->error_create(&args);
+}
+
 FfiProbe::FfiProbe() noexcept { current_probe = this; }
 
 FfiProbe::~FfiProbe() { current_probe = nullptr; }
 
-ffi::Error* probe_handler(ffi::CallFrame* frame) {
+ffi::Error* probe_handler(ffi::CallFrame* frame) noexcept {
   const ffi::MetadataExtension* extension = metadata_extension(*frame);
   if (extension == nullptr) {
-    ffi::ErrorCreateArgs args = {};
-    args.struct_size = ffi::kErrorCreateArgsSize;
-    args.message = "this target only asks for the version of the FFI and computes nothing";
-    args.code = ffi::kFailedPrecondition;
-    return frame->api->error_create(&args);
+    return make_ffi_error(*frame, ffi::kFailedPrecondition,
+                          "this target only asks for the version of the FFI and computes nothing");
   }
-  const ffi::ApiVersion& version = frame->api->version;
-  extension->metadata->api_version.major_version = version.major_version;
-  extension->metadata->api_version.minor_version = version.minor_version;
-  extension->metadata->traits = 0;
-  if (current_probe != nullptr) {
-    FfiHost host;
+  const FfiVersion version = {frame->api->version.major_version, frame->api->version.minor_version};
+  answer_metadata(*extension->metadata, version);
+  FfiHost host;
+  if (current_probe != nullptr && frame->struct_size <= sizeof host.frame) {
     host.api = frame->api;
-    host.version = {version.major_version, version.minor_version};
-    host.frame.resize((frame->struct_size + sizeof(std::uint64_t) - 1) / sizeof(std::uint64_t));
+    host.version = version;
     std::memcpy(host.frame.data(), frame, frame->struct_size);
-    current_probe->host = std::move(host);
+    current_probe->host = host;
   }
   return nullptr;
 }
@@ -67,7 +77,7 @@ ffi::Error* ask_for_metadata(ffi::Handler handler, ffi::CallFrame& frame, ffi::M
 }
 
 FfiVersion handler_version(const FfiHost& host, const std::string& target, ffi::Handler handler) {
-  std::vector<std::uint64_t> frame = host.frame;
+  auto frame = host.frame;
   ffi::Metadata metadata;
   ffi::Error* const error =
       ask_for_metadata(handler, *reinterpret_cast<ffi::CallFrame*>(frame.data()), metadata);

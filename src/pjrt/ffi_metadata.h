@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstddef>
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "pjrt/ffi_abi.h"
 
@@ -25,16 +24,24 @@ std::string to_string(FfiVersion version);
 struct FfiHost {
   const ffi::Api* api = nullptr;
   FfiVersion version;
-  // The call as the plugin makes it, for calls of our own: handlers insist on its exact size.
-  std::vector<std::uint64_t> frame;
+  // The call as the plugin makes it, for calls of our own: handlers insist on its exact size, which
+  // is 168 bytes so far. Here, so that nothing can be thrown while the plugin's code is on the
+  // stack.
+  std::array<std::uint64_t, 64> frame = {};
 };
 
 // The extension of a call that asks for metadata, or null.
 ffi::MetadataExtension* metadata_extension(const ffi::CallFrame& frame) noexcept;
 
+// Answers such a call: a handler of that version, without traits.
+void answer_metadata(ffi::Metadata& metadata, FfiVersion version) noexcept;
+
+// The plugin's error of a handler that it has called. `code` is one of absl's.
+ffi::Error* make_ffi_error(const ffi::CallFrame& frame, int code, const char* message) noexcept;
+
 // A handler that computes nothing and notes what the plugin shows: into the host that an
 // FfiProbe of the same thread has given.
-ffi::Error* probe_handler(ffi::CallFrame* frame);
+ffi::Error* probe_handler(ffi::CallFrame* frame) noexcept;
 
 // While it lives, probe_handler() fills this in on this thread.
 class FfiProbe {
@@ -44,7 +51,7 @@ class FfiProbe {
   FfiProbe(const FfiProbe&) = delete;
   FfiProbe& operator=(const FfiProbe&) = delete;
 
-  // Empty unless the plugin has called the handler.
+  // Empty unless the plugin has called the handler, in a way that can be repeated.
   std::optional<FfiHost> host;
 };
 

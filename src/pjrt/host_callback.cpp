@@ -8,6 +8,7 @@
 
 #include "pjrt/element_type.h"
 #include "pjrt/ffi_frame.h"
+#include "pjrt/ffi_metadata.h"
 #include "pjrt/pjrt_header.h"
 
 namespace cyxla::pjrt {
@@ -109,23 +110,22 @@ HostArray host_array(const ffi::Values& values, std::size_t i) noexcept {
 }
 
 const std::uint64_t* find_index(const ffi::Attributes& attributes) noexcept {
+  if (attributes.types == nullptr || attributes.names == nullptr || attributes.values == nullptr) {
+    return nullptr;
+  }
   for (std::int64_t i = 0; i < attributes.size && i < kMaxValues; ++i) {
-    const ffi::ByteSpan& name = *attributes.names[i];
-    if (std::string_view(name.data, name.size) == "index" &&
-        attributes.types[i] == ffi::kScalarAttribute) {
-      const auto& scalar = *static_cast<const ffi::Scalar*>(attributes.values[i]);
-      return scalar.dtype == kU64 ? static_cast<const std::uint64_t*>(scalar.value) : nullptr;
+    const ffi::ByteSpan* const name = attributes.names[i];
+    const auto* const scalar = static_cast<const ffi::Scalar*>(attributes.values[i]);
+    if (name != nullptr && std::string_view(name->data, name->size) == "index" &&
+        attributes.types[i] == ffi::kScalarAttribute && scalar != nullptr) {
+      return scalar->dtype == kU64 ? static_cast<const std::uint64_t*>(scalar->value) : nullptr;
     }
   }
   return nullptr;
 }
 
 ffi::Error* make_error(const ffi::CallFrame& frame, const char* message) noexcept {
-  ffi::ErrorCreateArgs args = {};
-  args.struct_size = ffi::kErrorCreateArgsSize;
-  args.message = message;
-  args.code = ffi::kInternalError;
-  return frame.api->error_create(&args);
+  return make_ffi_error(frame, ffi::kInternalError, message);
 }
 
 }  // namespace
@@ -159,11 +159,8 @@ void set_host_function(HostFunction function) noexcept {
 }
 
 ffi::Error* host_callback_handler(ffi::CallFrame* frame) {
-  if (frame->extension_start != nullptr &&
-      frame->extension_start->type == ffi::kMetadataExtension) {
-    auto* extension = reinterpret_cast<ffi::MetadataExtension*>(frame->extension_start);
-    extension->metadata->api_version.major_version = 0;
-    extension->metadata->api_version.minor_version = 1;  // 0.0 is refused
+  if (const ffi::MetadataExtension* extension = metadata_extension(*frame)) {
+    answer_metadata(*extension->metadata, {0, 1});  // 0.0 is refused
     return nullptr;
   }
   if (frame->stage != ffi::kExecuteStage) {

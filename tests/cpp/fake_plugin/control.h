@@ -47,7 +47,7 @@ enum fake_plugin_setting {
   FAKE_PLUGIN_NOT_ON_CPU, /* 1: buffers are not in host memory, their pointers are useless */
   FAKE_PLUGIN_ASYNCHRONOUS, /* 1: executions and copies run on the client's own thread, after the
                                call that asked for them */
-  FAKE_PLUGIN_DELAY_MS,     /* [0] time that each execution and copy takes at least */
+  FAKE_PLUGIN_DELAY_US,     /* [0] time that each execution and copy takes at least */
   FAKE_PLUGIN_HOLD,         /* 1: executions wait until it is 0 again */
   FAKE_PLUGIN_DESTROY_DELAY_MS,    /* [0] time that destroying a buffer takes at least */
   FAKE_PLUGIN_NULL_EXECUTE_EVENTS, /* 1: Execute leaves device_complete_events null (a program

@@ -55,8 +55,8 @@ void reset_settings() noexcept {
 }
 
 void take_time(bool may_hold) {
-  if (const std::int64_t delay_ms = setting(FAKE_PLUGIN_DELAY_MS); delay_ms > 0) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(delay_ms));
+  if (const std::int64_t delay_us = setting(FAKE_PLUGIN_DELAY_US); delay_us > 0) {
+    std::this_thread::sleep_for(std::chrono::microseconds(delay_us));
   }
   while (may_hold && setting(FAKE_PLUGIN_HOLD) != 0) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));

@@ -19,7 +19,7 @@ struct ExecuteCallback {
 // Set while nothing executes.
 ExecuteCallback& execute_callback() noexcept;
 
-// Waits for FAKE_PLUGIN_DELAY_MS, and while FAKE_PLUGIN_HOLD is set when `may_hold`.
+// Waits for FAKE_PLUGIN_DELAY_US, and while FAKE_PLUGIN_HOLD is set when `may_hold`.
 void take_time(bool may_hold);
 
 }  // namespace fake_plugin

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "out_of_memory/failing_memory.h"
+#include "support/child_process.h"
 #include "support/runtime_test.h"
 #include "support/sample_call.h"
 
@@ -94,6 +95,25 @@ class OutOfMemoryTest : public RuntimeTest {
                 positions, reported, positions - reported);
     EXPECT_GE(positions, least);
     EXPECT_EQ(reported, positions);
+  }
+
+  // Fails the first, second, ... request until there are no more, each in a process of its own: for
+  // what is done once in a process. `once` gets the position and gives "reported", "not reached" or
+  // what was wrong.
+  template <typename Once>
+  void sweep_in_children(const char* operation, const Once& once, int least) {
+    int positions = 0;
+    std::string outcome;
+    for (int nth = 1; outcome != "not reached" && !HasFailure(); ++nth) {
+      outcome = in_child([&] { return std::string(once(nth)); });
+      if (outcome != "not reached") {
+        EXPECT_EQ(outcome, "reported") << nth;
+        ++positions;
+      }
+    }
+    std::printf("faults: %s_without_memory: %d positions, %d reported, 0 tolerated\n", operation,
+                positions, positions);
+    EXPECT_GE(positions, least);
   }
 
   SampleCall call_;

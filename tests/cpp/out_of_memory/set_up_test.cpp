@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <new>
 #include <set>
 #include <string>
 #include <vector>
 
-#include "support/child_process.h"
+#include "support/ffi_handlers.h"
 
 #include "out_of_memory/out_of_memory.h"
 
@@ -34,45 +35,35 @@ TEST_F(OutOfMemoryTest, TheRequestsAreCountedAndFail) {
 }
 
 TEST_F(OutOfMemoryTest, Load) {
-  int positions = 0;
-  std::string outcome;
-  for (int nth = 1; outcome != "not reached" && !HasFailure(); ++nth) {
-    outcome = test::in_child([&]() -> std::string {
-      const std::string path = test::FakePlugin::path();
-      const pjrt::NamedValues options = {{"pooling_allocator", true},
-                                         {"cpu_device_count", std::int64_t{1}}};
-      const std::set<std::string> optional = {"pooling_allocator"};
-      Attempt attempt;
-      attempt.act = [&] {
-        return Runtime::get() != nullptr || &Runtime::load(path, options, optional) != nullptr;
-      };
-      bool failed = false;
-      const std::string message = try_once(attempt, nth, failed);
-      if (failed && (message != "out of memory" || fake.live() != 0)) {
-        return message + " " + fake.live_by_kind();
-      }
-      if (!failed && !message.empty()) {
-        return message;
-      }
-      bool failed_again = false;
-      std::string wrong = try_once(attempt, 0, failed_again);
-      if (wrong.empty()) {
-        wrong = call_.run(compile(SampleCall::kCode)->spec(), 1);
-      }
-      Runtime::shut_down();
-      if (!wrong.empty() || fake.live() != 0 || fake.violations() != 0) {
-        return wrong + fake.live_by_kind() + fake.recorded(FAKE_PLUGIN_VIOLATION);
-      }
-      return failed ? "reported" : "not reached";
-    });
-    if (outcome != "not reached") {
-      EXPECT_EQ(outcome, "reported") << nth;
-      ++positions;
+  const auto load = [&](int nth) -> std::string {
+    const std::string path = test::FakePlugin::path();
+    const pjrt::NamedValues options = {{"pooling_allocator", true},
+                                       {"cpu_device_count", std::int64_t{1}}};
+    const std::set<std::string> optional = {"pooling_allocator"};
+    Attempt attempt;
+    attempt.act = [&] {
+      return Runtime::get() != nullptr || &Runtime::load(path, options, optional) != nullptr;
+    };
+    bool failed = false;
+    const std::string message = try_once(attempt, nth, failed);
+    if (failed && (message != "out of memory" || fake.live() != 0)) {
+      return message + " " + fake.live_by_kind();
     }
-  }
-  std::printf("faults: load_without_memory: %d positions, %d reported, 0 tolerated\n", positions,
-              positions);
-  EXPECT_GE(positions, 20);
+    if (!failed && !message.empty()) {
+      return message;
+    }
+    bool failed_again = false;
+    std::string wrong = try_once(attempt, 0, failed_again);
+    if (wrong.empty()) {
+      wrong = call_.run(compile(SampleCall::kCode)->spec(), 1);
+    }
+    Runtime::shut_down();
+    if (!wrong.empty() || fake.live() != 0 || fake.violations() != 0) {
+      return wrong + fake.live_by_kind() + fake.recorded(FAKE_PLUGIN_VIOLATION);
+    }
+    return failed ? "reported" : "not reached";
+  };
+  sweep_in_children("load", load, 20);
 }
 
 TEST_F(OutOfMemoryTest, Compile) {
@@ -126,7 +117,7 @@ TEST_F(OutOfMemoryTest, OtherSetUp) {
   sweep("register_ffi_handler",
         {.act =
              [&] {
-               loaded().register_ffi_handler(target, platform, &call_);
+               loaded().register_ffi_handler(target, platform, test::handler_address<0, 5>());
                return true;
              }},
         0);
@@ -138,33 +129,46 @@ TEST_F(OutOfMemoryTest, OtherSetUp) {
 
 // What is found out once is found out by the next attempt.
 TEST_F(OutOfMemoryTest, DirectRefusal) {
-  int positions = 0;
-  std::string outcome;
-  for (int nth = 1; outcome != "not reached" && !HasFailure(); ++nth) {
-    outcome = test::in_child([&]() -> std::string {
-      fake.set(FAKE_PLUGIN_PLATFORM, 1);
-      Runtime& runtime = loaded();
-      const Attempt attempt = {.act = [&] { return !runtime.direct_refusal(true).empty(); }};
-      bool failed = false;
-      const std::string message = try_once(attempt, nth, failed);
-      bool failed_again = false;
-      const std::string again = try_once(attempt, 0, failed_again);
-      const bool is_right = message == (failed ? "out of memory" : "") && again.empty();
-      const std::string refusal = runtime.direct_refusal(true);
-      Runtime::shut_down();
-      return !is_right || refusal.find("cannot be compiled") == std::string::npos
-                 ? "wrong: " + message + again + refusal
-             : failed ? "reported"
-                      : "not reached";
-    });
-    if (outcome != "not reached") {
-      EXPECT_EQ(outcome, "reported") << nth;
-      ++positions;
-    }
-  }
-  std::printf("faults: direct_refusal_without_memory: %d positions, %d reported, 0 tolerated\n",
-              positions, positions);
-  EXPECT_GE(positions, 5);
+  const auto find_out = [&](int nth) {
+    fake.set(FAKE_PLUGIN_PLATFORM, 1);
+    Runtime& runtime = loaded();
+    const Attempt attempt = {.act = [&] { return !runtime.direct_refusal(true).empty(); }};
+    bool failed = false;
+    const std::string message = try_once(attempt, nth, failed);
+    bool failed_again = false;
+    const std::string again = try_once(attempt, 0, failed_again);
+    const bool is_right = message == (failed ? "out of memory" : "") && again.empty();
+    const std::string refusal = runtime.direct_refusal(true);
+    Runtime::shut_down();
+    return !is_right || refusal.find("cannot be compiled") == std::string::npos
+               ? "wrong: " + message + again + refusal
+           : failed ? "reported"
+                    : "not reached";
+  };
+  sweep_in_children("direct_refusal", find_out, 5);
+}
+
+// A handler that the plugin has got when memory runs out is given again by the next attempt.
+TEST_F(OutOfMemoryTest, RegisterFfiHandler) {
+  const auto add = [&](int nth) {
+    Runtime& runtime = loaded();
+    const std::string target = "the target of a custom call";
+    const std::string platform = "Host";
+    const Attempt attempt = {.act = [&] {
+      return runtime.register_ffi_handler(target, platform, test::handler_address<0, 5>()).adapted;
+    }};
+    bool failed = false;
+    const std::string message = try_once(attempt, nth, failed);
+    bool failed_again = false;
+    const std::string again = try_once(attempt, 0, failed_again);
+    std::atomic<int> sum = 0;
+    const bool is_right = message == (failed ? "out of memory" : "") && again.empty() &&
+                          fake.call_target(target.c_str(), "Host", &sum) == 1 && sum == 1 &&
+                          fake.violations() == 0;
+    Runtime::shut_down();
+    return !is_right ? "wrong: " + message + again : failed ? "reported" : "not reached";
+  };
+  sweep_in_children("first_ffi_handler", add, 3);
 }
 
 }  // namespace

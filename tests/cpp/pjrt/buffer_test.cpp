@@ -167,7 +167,7 @@ TEST_F(BufferTest, CopiesWithoutEventsAreTakenAsDone) {
 
 TEST_F(BufferTest, CopiesToTheHostAreAwaited) {
   fake.set(FAKE_PLUGIN_ASYNCHRONOUS, 1);
-  fake.set(FAKE_PLUGIN_DELAY_MS, 20);
+  fake.set(FAKE_PLUGIN_DELAY_US, 20000);
   const Buffer buffer = floats({7, 8});
   EXPECT_EQ(read<float>(buffer.get(), PJRT_Buffer_Type_F32, {2}), (std::vector<float>{7, 8}));
 }

@@ -48,9 +48,9 @@ TEST_F(EventTest, AFailingAwaitIsAnError) {
 }
 
 TEST_F(EventTest, AwaitWaitsForTheWork) {
-  constexpr std::chrono::milliseconds kDelay(30);
+  constexpr std::chrono::microseconds kDelay(30000);
   fake.set(FAKE_PLUGIN_ASYNCHRONOUS, 1);
-  fake.set(FAKE_PLUGIN_DELAY_MS, kDelay.count());
+  fake.set(FAKE_PLUGIN_DELAY_US, kDelay.count());
   const auto start = std::chrono::steady_clock::now();
   const Buffer copied = buffer();  // copy_from_host awaits the end of the transfer
   EXPECT_GE(std::chrono::steady_clock::now() - start, kDelay);

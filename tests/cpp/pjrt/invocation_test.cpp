@@ -135,7 +135,7 @@ TEST_F(InvocationTest, WaitsForTheEndOfTheWork) {
   Invocation invocation(api(), executable, 2, 2);
   invocation.set_argument(0, left.get());
   invocation.set_argument(1, right.get());
-  fake.set(FAKE_PLUGIN_DELAY_MS, 20);
+  fake.set(FAKE_PLUGIN_DELAY_US, 20000);
   expect_sum(invocation);
   EXPECT_EQ(fake.running(), 0);
 }
@@ -148,7 +148,7 @@ TEST_F(InvocationTest, WithoutAnEventTheOutputsAreAwaited) {
   const Buffer right = floats({10, 20});
   for (const int asynchronous : {0, 1}) {
     fake.set(FAKE_PLUGIN_ASYNCHRONOUS, asynchronous);
-    fake.set(FAKE_PLUGIN_DELAY_MS, 20 * asynchronous);
+    fake.set(FAKE_PLUGIN_DELAY_US, 20000 * asynchronous);
     Invocation invocation(api(), executable, 2, 2);
     invocation.set_argument(0, left.get());
     invocation.set_argument(1, right.get());

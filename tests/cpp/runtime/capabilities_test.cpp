@@ -23,7 +23,7 @@ TEST_F(CapabilitiesTest, HostMemoryIsAliased) { expect(true, true); }
 
 TEST_F(CapabilitiesTest, AnAsynchronousPluginIsWaitedFor) {
   fake.set(FAKE_PLUGIN_ASYNCHRONOUS, 1);
-  fake.set(FAKE_PLUGIN_DELAY_MS, 5);
+  fake.set(FAKE_PLUGIN_DELAY_US, 5000);
   expect(true, true);
 }
 

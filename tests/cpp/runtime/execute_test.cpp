@@ -41,7 +41,7 @@ class ExecuteTest : public test::RuntimeTest, public ::testing::WithParamInterfa
     fake.set(FAKE_PLUGIN_VIEWS, GetParam().views);
     fake.set(FAKE_PLUGIN_NOT_ON_CPU, GetParam().not_on_cpu);
     fake.set(FAKE_PLUGIN_ASYNCHRONOUS, GetParam().asynchronous);
-    fake.set(FAKE_PLUGIN_DELAY_MS, GetParam().asynchronous);
+    fake.set(FAKE_PLUGIN_DELAY_US, 1000 * GetParam().asynchronous);
     fake.set(FAKE_PLUGIN_NULL_EXECUTE_EVENTS, GetParam().null_events);
     fake.set(FAKE_PLUGIN_NULL_COPY_EVENTS, GetParam().null_events);
   }

@@ -127,15 +127,25 @@ TEST_P(FailuresCompileTest, Serialize) {
   EXPECT_EQ(empty, GetParam().troubled ? 1 : 3);           // PJRT_Executable_Serialize
 }
 
+// The first target asks for the plugin's version before it is given; the next ones do not. Each
+// attempt takes a name of its own: nothing can be unregistered, and a name that the plugin has is
+// not given again.
 TEST_P(FailuresCompileTest, RegisterFfiHandler) {
   loaded();
-  const Tally tally =
-      sweep("register_ffi_handler", {.act = [&] {
-              return attempt(ErrorCode::kPlugin, [&] {
-                loaded().register_ffi_handler("target", "Host", test::handler_address<0, 2>());
-              });
-            }});
-  EXPECT_EQ(tally.reported, 1);
+  int num_targets = 0;
+  const auto act = [&] {
+    return attempt(ErrorCode::kPlugin, [&] {
+      loaded().register_ffi_handler("target" + std::to_string(++num_targets), "Host",
+                                    test::handler_address<0, 2>());
+    });
+  };
+  const test::Fault first{"PJRT_FFI_Register_Handler", test::Fault::Kind::kCall, 1};
+  first.plan(fake, GetParam());
+  const std::string message = act();
+  EXPECT_EQ(message.find("cannot register the custom-call target target1: "), 0U) << message;
+  EXPECT_EQ(first.complaint(message, GetParam()), "");
+  behave();
+  EXPECT_EQ(sweep("register_ffi_handler", {.act = act}).reported, 1);
 }
 
 INSTANTIATE_TEST_SUITE_P(Plugins, FailuresCompileTest, ::testing::ValuesIn(test::kPluginKinds),

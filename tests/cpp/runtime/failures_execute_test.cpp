@@ -56,7 +56,10 @@ TEST_P(FailuresExecuteTest, FirstExecute) {
   }
 }
 
-TEST_P(FailuresExecuteTest, PrepareCallAndDiscard) {
+// Sweeps over many calls.
+class FailuresManyCallsTest : public FailuresExecuteTest {};
+
+TEST_P(FailuresManyCallsTest, PrepareCallAndDiscard) {
   const ProgramReference program = compile(kProgram);
   for (const int zero_copy : {0, 1}) {
     const Tally tally = sweep("prepared_call", {.act = [&]() -> std::string {
@@ -77,9 +80,6 @@ TEST_P(FailuresExecuteTest, PrepareCallAndDiscard) {
     EXPECT_GE(tally.reported, least() + 3);
   }
 }
-
-// Sweeps over many calls.
-class FailuresManyCallsTest : public FailuresExecuteTest {};
 
 // A change of inputs from copied to viewed and back, so that views are made and dropped on the way.
 TEST_P(FailuresManyCallsTest, ChangingInputs) {

@@ -49,11 +49,25 @@ class FailuresTableTest : public test::RuntimeTest {
   }
 };
 
+// Without these a plugin still executes programs: arrays are copied instead of viewed, and programs
+// are neither saved nor executed directly nor measured.
+const std::vector<std::string> kOptional = {"PJRT_Buffer_IsOnCpu",
+                                            "PJRT_Buffer_UnsafePointer",
+                                            "PJRT_Client_CreateViewOfDeviceBuffer",
+                                            "PJRT_Event_IsReady",
+                                            "PJRT_Executable_DeserializeAndLoad",
+                                            "PJRT_Executable_GetCompiledMemoryStats",
+                                            "PJRT_Executable_GetCostAnalysis",
+                                            "PJRT_Executable_OptimizedProgram",
+                                            "PJRT_Executable_Serialize"};
+
 TEST_F(FailuresTableTest, EachFunctionMissing) {
   std::vector<std::string> functions = fake.functions();
-  std::erase(functions, "PJRT_FFI_Register_Handler");  // is in no slot of the table
+  for (const char* extension : {"PJRT_FFI_Register_Handler", "PJRT_Gpu_Register_Custom_Call"}) {
+    std::erase(functions, extension);  // in no slot of the table
+  }
   functions.insert(functions.end(), {"PJRT_Error_Destroy", "PJRT_Error_Message"});
-  int working = 0;
+  std::vector<std::string> working;
   int refused = 0;
   for (const std::string& function : functions) {
     const std::string result = in_child([&] {
@@ -61,7 +75,7 @@ TEST_F(FailuresTableTest, EachFunctionMissing) {
       return outcome();
     });
     if (result == "works") {
-      ++working;
+      working.push_back(function);
     } else {
       ++refused;
       EXPECT_NE(result.find("lacks functions that cyxla needs: " + function + ";"),
@@ -69,10 +83,11 @@ TEST_F(FailuresTableTest, EachFunctionMissing) {
           << function << ": " << result;
     }
   }
-  std::printf("faults: missing_function: %zu positions, %d reported, %d tolerated\n",
-              functions.size(), refused, working);
+  std::printf("faults: missing_function: %zu positions, %d reported, %zu tolerated\n",
+              functions.size(), refused, working.size());
+  std::sort(working.begin(), working.end());
+  EXPECT_EQ(working, kOptional);
   EXPECT_EQ(refused, 24);
-  EXPECT_EQ(working, 8);
 }
 
 TEST_F(FailuresTableTest, EachTableSize) {

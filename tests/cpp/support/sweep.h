@@ -21,7 +21,7 @@ struct PluginKind {
   int not_on_cpu = 0;
   int asynchronous = 0;
   int null_events = 0;
-  int delay_ms = 0;
+  int delay_us = 0;
   bool troubled = false;  // wherever a call fails, all that could be done about it fails too
 };
 
@@ -33,7 +33,7 @@ inline constexpr PluginKind kPluginKinds[] = {
     {.name = "without_events", .asynchronous = 1, .null_events = 1},
     {.name = "troubled", .troubled = true},
     {.name = "troubled_device", .not_on_cpu = 1, .asynchronous = 1, .troubled = true},
-    {.name = "late", .not_on_cpu = 1, .asynchronous = 1, .delay_ms = 1}};
+    {.name = "late", .not_on_cpu = 1, .asynchronous = 1, .delay_us = 100}};
 // How many of them, from the first on.
 inline constexpr int kSynchronousKinds = 3;
 inline constexpr int kUntroubledKinds = 5;
@@ -49,7 +49,7 @@ inline void set_kind(FakePlugin& fake, const PluginKind& kind) {
   fake.set(FAKE_PLUGIN_ASYNCHRONOUS, kind.asynchronous);
   fake.set(FAKE_PLUGIN_NULL_EXECUTE_EVENTS, kind.null_events);
   fake.set(FAKE_PLUGIN_NULL_COPY_EVENTS, kind.null_events);
-  fake.set(FAKE_PLUGIN_DELAY_MS, kind.delay_ms);
+  fake.set(FAKE_PLUGIN_DELAY_US, kind.delay_us);
 }
 
 // One fault: the nth call of a function, or the nth event that it hands out.
