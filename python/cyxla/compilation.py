@@ -85,7 +85,8 @@ def compile_program(
 
     A plugin that was built from the XLA of the installed jaxlib, so that both have one version, is
     given jaxlib's own XLA options: results then have the bits of `jax.jit`, for programs that are
-    not compiled a second time (see `exact`). Other plugins use their own.
+    not compiled a second time (see `exact`), but for some matrix products in double and complex
+    precision. Other plugins use their own.
 
     Args:
         program: what `cyxla.lower` made.

@@ -12,6 +12,7 @@ import numpy as np
 
 from cyxla import routes
 from cyxla.errors import ArgumentError
+from cyxla.plugin_options import is_utf8
 from cyxla.program import Program
 from cyxla.thread_cap import THREADS_ENVIRONMENT_VARIABLE
 
@@ -163,7 +164,7 @@ def _check_threads(intra_op_threads: object, overrides: Mapping[str, CompileOpti
 
 
 def _checked_name(name: object) -> str:
-    if not isinstance(name, str) or not name:
+    if not isinstance(name, str) or not name or not is_utf8(name):
         raise ArgumentError(f"the name of a compile option must be a string, got {name!r}")
     return name
 
@@ -176,6 +177,8 @@ def _checked_value(name: str, value: object) -> CompileOption:
             f"compile option {name!r} must be a bool, int, float or str, got"
             f" {type(value).__name__} {value!r}"
         )
+    if isinstance(value, str) and not is_utf8(value):
+        raise ArgumentError(f"compile option {name!r} must be Unicode text, got {value!r}")
     if isinstance(value, int) and not -(2**63) <= value < 2**63:
         raise ArgumentError(f"compile option {name!r} must fit in 64 bits, got {value}")
     return value

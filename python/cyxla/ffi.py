@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 from cyxla import gpu_targets, jaxlib_targets
 from cyxla.errors import ArgumentError, Error, UnsupportedError
+from cyxla.plugin_options import is_utf8
 
 __all__ = [
     "Registration",
@@ -131,8 +132,8 @@ def register_ffi_target(
     What the plugin has against a handler is raised here only once it is loaded; before, it becomes
     a RuntimeWarning of `initialize`.
     """
-    if not isinstance(name, str) or not name:
-        raise ArgumentError(f"the name of an FFI target is a str, not {name!r}")
+    if not isinstance(name, str) or not name or not is_utf8(name):
+        raise ArgumentError(f"the name of an FFI target is a str of Unicode text, not {name!r}")
     if api_version != 1:
         raise UnsupportedError(
             f"FFI target {name!r} has api_version={api_version!r}; only 1, the typed FFI, is "

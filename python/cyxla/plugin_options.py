@@ -20,6 +20,7 @@ __all__ = [
     "OptionValue",
     "checked_options",
     "default_options",
+    "is_utf8",
     "known_options",
     "optional_names",
 ]
@@ -148,7 +149,7 @@ def checked_options(
     table = _BY_PLATFORM.get(platform, {}) if known is None else known
     checked: dict[str, OptionValue] = {}
     for name, value in options.items():
-        if not isinstance(name, str) or not name or not _is_utf8(name):
+        if not isinstance(name, str) or not name or not is_utf8(name):
             raise PluginError(f"option name {name!r} of {plugin} is not a name")
         option = table.get(name)
         if option is None and known is not None:
@@ -185,7 +186,7 @@ def _kind(value: object) -> type | None:
     """Return which of the allowed types a value is of, the narrowest; None if of none."""
     for kind in (bool, int, float, str):
         if isinstance(value, kind):
-            return None if isinstance(value, str) and not _is_utf8(value) else kind
+            return None if isinstance(value, str) and not is_utf8(value) else kind
     if isinstance(value, tuple) and all(type(element) is int for element in value):
         return tuple
     return None
@@ -200,7 +201,8 @@ _KINDS: Mapping[type, str] = {
 }
 
 
-def _is_utf8(text: str) -> bool:
+def is_utf8(text: str) -> bool:
+    """Whether a text has an encoding, so that native code can be given it."""
     try:
         text.encode()
     except UnicodeEncodeError:  # half of a surrogate pair

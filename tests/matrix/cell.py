@@ -129,7 +129,7 @@ def reporting(name: str) -> Iterator[None]:
         yield
     except Exception as error:  # the next program may work
         fault = f"{type(error).__name__}: {error}"
-    print(json.dumps({"name": name, "fault": fault[:_MESSAGE_CHARACTERS]}), flush=True)
+    tell({"name": name, "fault": fault[:_MESSAGE_CHARACTERS]})
 
 
 def run_all(folder: Path, callbacks: Iterable[str]) -> None:
@@ -161,7 +161,13 @@ def compare_callbacks(name: str, program: MatrixProgram) -> None:
 
 
 def announce(name: str) -> None:
-    print(json.dumps({"starts": name}), flush=True)
+    tell({"starts": name})
+
+
+def tell(entry: dict[str, str]) -> None:
+    """Print a line in one piece: programs are lowered on several threads."""
+    sys.stdout.write(json.dumps(entry) + "\n")
+    sys.stdout.flush()
 
 
 def main() -> None:

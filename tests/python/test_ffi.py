@@ -59,8 +59,27 @@ def table() -> Any:
 @pytest.mark.parametrize(
     ("name", "target", "keywords", "error", "message"),
     [
-        ("", _capsule(8), {}, ArgumentError, "the name of an FFI target is a str, not ''"),
-        (None, _capsule(8), {}, ArgumentError, "the name of an FFI target is a str, not None"),
+        (
+            "",
+            _capsule(8),
+            {},
+            ArgumentError,
+            "the name of an FFI target is a str of Unicode text, not ''",
+        ),
+        (
+            None,
+            _capsule(8),
+            {},
+            ArgumentError,
+            "the name of an FFI target is a str of Unicode text, not None",
+        ),
+        (
+            "a\ud800",
+            _capsule(8),
+            {},
+            ArgumentError,
+            "the name of an FFI target is a str of Unicode text, not 'a\\ud800'",
+        ),
         (
             "f",
             _capsule(8),
