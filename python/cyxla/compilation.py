@@ -111,7 +111,7 @@ def compile_program(
             that or "cyxla" in the user's cache folder; False takes none. What is in the folder is
             machine code that runs, so only a folder that no other user may write to is used. Files
             in it can be deleted at any time. `CompileStatistics.from_cache` tells of a hit.
-            Programs that need Python are not kept.
+            Programs that need Python are not kept, and none is where XLA_FLAGS names a file.
 
     Raises:
         ArgumentError: `program` is no Program, an option is no bool, int, float or str, or

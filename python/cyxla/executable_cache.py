@@ -26,7 +26,8 @@ from cyxla import ffi
 from cyxla.compile_settings import Settings
 from cyxla.program import Program
 from cyxla.program_file import write_atomically
-from cyxla.runtime import RuntimeInfo
+from cyxla.runtime import RuntimeInfo, load_environments
+from cyxla.xla_flags import VARIABLE, names_a_file
 
 __all__ = ["Entry", "Place", "place_of", "size_of", "usable_folder"]
 
@@ -44,7 +45,7 @@ _OPTIONAL: Final = {
     "instructions": struct.Struct("<?q"),
 }
 # What XLA reads besides its options, or sizes its thread pool by, for which it splits kernels.
-_VARIABLES: Final = ("XLA_FLAGS", "NPROC", "PJRT_NPROC")
+_VARIABLES: Final = (VARIABLE, "NPROC", "PJRT_NPROC")
 _OTHERS_MAY_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
 
 _warned_of: set[Path] = set()
@@ -121,6 +122,8 @@ def place_of(program: Program, settings: Settings, info: RuntimeInfo) -> Place |
     """Where the program compiled with these settings belongs; None if it is not to be kept."""
     if settings.cache_folder is None or program.needs_python:
         return None
+    if any(names_a_file(read.get(VARIABLE, "")) for read in load_environments()):
+        return None  # what the file held when the plugin read it is not known
     plugin_hash = _plugin_hash(info.plugin.path, settings.cache_folder)
     if plugin_hash is None:
         return None
@@ -155,7 +158,10 @@ def _parts(
         "attributes": loaded and (loaded.platform_version, sorted(loaded.attributes.items())),
         "client": (sorted(info.plugin.create_options.items()), info.threads),
         "machine": (_cpu(), _num_cpus()),
-        "variables": [(name, os.environ.get(name)) for name in _VARIABLES],
+        "variables": [
+            [(name, read.get(name)) for name in _VARIABLES]
+            for read in (*load_environments(), os.environ)
+        ],
         "options": (
             sorted(settings.overrides.items()),
             sorted(settings.optional),

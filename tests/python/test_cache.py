@@ -338,3 +338,33 @@ def test_the_report_tells_the_folder_and_its_size(tmp_path: Path) -> None:
     size = entries(tmp_path)[0].stat().st_size / 1e6
     ended = run_process("-m", "cyxla", env={"CYXLA_CACHE_DIR": str(tmp_path)})
     assert f"Cache of compiled programs:\n  {tmp_path}: 1 programs, {size:.1f} MB\n" in ended.stdout
+
+
+_ONE_PROGRAM = """
+import os, jax, jax.numpy as jnp, numpy as np, cyxla
+program = cyxla.lower(jnp.max, [jax.ShapeDtypeStruct((3,), "f4")], platform="cpu")
+cyxla.initialize()
+for name in ("XLA_FLAGS", "PJRT_NPROC"):
+    os.environ.pop(name, None)
+executable, statistics = cyxla.compile_program(program)
+print(statistics.from_cache, executable.run([np.array([1, np.nan, 3])])[0])
+"""
+
+
+def test_the_key_has_the_variables_that_the_plugin_read(tmp_path: Path) -> None:
+    """XLA reads them while the plugin is loaded; a program may change them after that."""
+    library = "xla_cpu_pjrt.so"
+    flags = {"XLA_FLAGS": "--xla_cpu_enable_fast_min_max=false"}
+    assert _lines(tmp_path, library, _ONE_PROGRAM, **flags) == ["False nan"]
+    assert _lines(tmp_path, library, _ONE_PROGRAM) == ["False 3.0"]
+    assert _lines(tmp_path, library, _ONE_PROGRAM, PJRT_NPROC="1") == ["False 3.0"]
+    assert _lines(tmp_path, library, _ONE_PROGRAM, **flags) == ["True nan"]
+
+
+def test_flags_in_a_file_give_no_cache(tmp_path: Path) -> None:
+    library, file, folder = "xla_cpu_pjrt.so", tmp_path / "flags", tmp_path / "cache"
+    for value, maximum in (("true", "3.0"), ("false", "nan")):
+        file.write_text(f"--xla_cpu_enable_fast_min_max={value}")
+        lines = _lines(folder, library, _ONE_PROGRAM, XLA_FLAGS=str(file))
+        assert lines == [f"False {maximum}"]
+    assert entries(folder) == []
