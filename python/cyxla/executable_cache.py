@@ -46,6 +46,7 @@ _OPTIONAL: Final = {
 }
 # What XLA reads besides its options, or sizes its thread pool by, for which it splits kernels.
 _VARIABLES: Final = (VARIABLE, "NPROC", "PJRT_NPROC")
+_MAX_BYTES: Final = 1 << 30  # of an entry; a damaged file may claim more than there is memory
 _OTHERS_MAY_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
 
 _warned_of: set[Path] = set()
@@ -80,18 +81,19 @@ class Place(NamedTuple):
 
     def read(self) -> Entry | None:
         """The entry; None if there is none, or one that is not exactly what was written."""
-        content = _read_own(self.path)
-        if content is None:
-            return None
         try:
-            return _decoded(content, self.key)
-        except (ValueError, struct.error):
+            content = _read_own(self.path)
+            return None if content is None else _decoded(content, self.key)
+        except (ValueError, struct.error, MemoryError):
             return None
 
     def write(self, entry: Entry) -> None:
         """Keep an entry, in place of the one that was there; a RuntimeWarning if that fails."""
+        content = _encoded(entry, self.key)
+        if len(content) > _MAX_BYTES:
+            return  # it would not be read
         try:
-            write_atomically(self.path, _encoded(entry, self.key), 0o600, is_durable=False)
+            write_atomically(self.path, content, 0o600, is_durable=False)
         except OSError as error:
             _warn(self.folder, f"an entry cannot be written: {error}", stacklevel=6)
 
@@ -255,9 +257,9 @@ def _read_own(path: Path) -> bytes | None:
         with open(descriptor, "rb") as file:
             status = os.fstat(descriptor)
             is_own = stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid()
-            if not is_own or status.st_mode & _OTHERS_MAY_WRITE:
+            if not is_own or status.st_mode & _OTHERS_MAY_WRITE or status.st_size > _MAX_BYTES:
                 return None
-            return file.read()
+            return file.read(status.st_size)
     except OSError:
         return None
 

@@ -189,6 +189,10 @@ def a_pipe(path: Path) -> None:
     os.mkfifo(path, 0o600)
 
 
+def of_terabytes(path: Path) -> None:
+    os.truncate(path, 1 << 42)
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -200,6 +204,7 @@ def a_pipe(path: Path) -> None:
         writable_by_others,
         a_link,
         a_pipe,
+        of_terabytes,
     ],
 )
 def test_a_doubtful_entry_is_compiled_again_and_rewritten(change: object, tmp_path: Path) -> None:
