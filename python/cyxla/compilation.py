@@ -14,7 +14,7 @@ from cyxla.compile_errors import explain, is_unreadable
 from cyxla.compile_settings import Cache, CompileOption, Settings, check_settings
 from cyxla.debug_options import jaxlib_debug_options
 from cyxla.errors import CompileError, Error, UnsupportedError
-from cyxla.executable_cache import Entry, Place, place_of, usable_folder
+from cyxla.executable_cache import Entry, Place, place_of, usable_folder, warn_of_failures
 from cyxla.plugin_preload import cuda_data_folder
 from cyxla.program import Program
 from cyxla.program_file import is_newer
@@ -132,7 +132,10 @@ def compile_program(
     )
     info = runtime.ensure_loaded()
     check_platform(program, info)
-    return compile_checked(program, usable_settings(settings, info, stacklevel=3), info)
+    settings = usable_settings(settings, info, stacklevel=3)
+    compiled = compile_checked(program, settings, info)
+    warn_of_failures(settings.cache_folder, stacklevel=2)
+    return compiled
 
 
 def usable_settings(settings: Settings, info: runtime.RuntimeInfo, *, stacklevel: int) -> Settings:

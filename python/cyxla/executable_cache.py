@@ -29,7 +29,7 @@ from cyxla.program_file import write_atomically
 from cyxla.runtime import RuntimeInfo, load_environments
 from cyxla.xla_flags import VARIABLE, names_a_file
 
-__all__ = ["Entry", "Place", "place_of", "size_of", "usable_folder"]
+__all__ = ["Entry", "Place", "place_of", "refusal", "size_of", "usable_folder", "warn_of_failures"]
 
 _MAGIC: Final = b"\x89CYXLAE\n"
 _FORMAT_VERSION: Final = 1
@@ -50,6 +50,7 @@ _MAX_BYTES: Final = 1 << 30  # of an entry; a damaged file may claim more than t
 _OTHERS_MAY_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
 
 _warned_of: set[Path] = set()
+_failures: dict[Path, str] = {}
 
 
 class Entry(NamedTuple):
@@ -88,14 +89,14 @@ class Place(NamedTuple):
             return None
 
     def write(self, entry: Entry) -> None:
-        """Keep an entry, in place of the one that was there; a RuntimeWarning if that fails."""
+        """Keep an entry, in place of the one that was there; `warn_of_failures` tells a failure."""
         content = _encoded(entry, self.key)
         if len(content) > _MAX_BYTES:
             return  # it would not be read
         try:
             write_atomically(self.path, content, 0o600, is_durable=False)
         except OSError as error:
-            _warn(self.folder, f"an entry cannot be written: {error}", stacklevel=6)
+            _failures[self.folder] = f"an entry cannot be written: {error.strerror or error}"
 
 
 def usable_folder(folder: Path, *, stacklevel: int) -> Path | None:
@@ -104,20 +105,39 @@ def usable_folder(folder: Path, *, stacklevel: int) -> Path | None:
         if not folder.is_dir():
             folder.parent.mkdir(parents=True, exist_ok=True)
             folder.mkdir(0o700, exist_ok=True)
-        status = folder.stat()
-        reason = ""
-        if status.st_uid != os.geteuid():
-            reason = f"it belongs to the user {status.st_uid}, and what is in it would be run"
-        elif status.st_mode & _OTHERS_MAY_WRITE:
-            reason = f"others may write to it, and what is in it is run: chmod go-w {folder}"
-        elif not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
-            reason = "it cannot be written to"
+        reason = refusal(folder)
     except (OSError, ValueError) as error:
         reason = str(error)
     if not reason:
         return folder
     _warn(folder, reason, stacklevel=stacklevel + 1)
     return None
+
+
+def refusal(folder: Path) -> str:
+    """Why nothing is kept in a folder; empty where it can be, or once it is made."""
+    try:
+        status = folder.stat()
+    except FileNotFoundError:
+        return ""
+    except (OSError, ValueError) as error:
+        return str(error)
+    if not stat.S_ISDIR(status.st_mode):
+        return "it is no folder"
+    if status.st_uid != os.geteuid():
+        return f"it belongs to the user {status.st_uid}, and what is in it would be run"
+    if status.st_mode & _OTHERS_MAY_WRITE:
+        return f"others may write to it, and what is in it is run: chmod go-w {folder}"
+    if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
+        return "it cannot be written to"
+    return ""
+
+
+def warn_of_failures(folder: Path | None, *, stacklevel: int) -> None:
+    """One RuntimeWarning if an entry could not be written, which a worker thread may have tried."""
+    reason = None if folder is None else _failures.pop(folder, None)
+    if folder is not None and reason is not None:
+        _warn(folder, reason, stacklevel=stacklevel + 1)
 
 
 def place_of(program: Program, settings: Settings, info: RuntimeInfo) -> Place | None:

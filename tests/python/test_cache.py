@@ -245,6 +245,11 @@ def test_programs_that_need_python_are_not_kept(tmp_path: Path) -> None:
     assert entries(tmp_path) == []
 
 
+class BytesPath:
+    def __fspath__(self) -> bytes:
+        return b"folder"
+
+
 def test_the_argument_and_the_variable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     chosen = compile_settings.requested_folder
     monkeypatch.delenv("CYXLA_CACHE_DIR", raising=False)
@@ -257,7 +262,8 @@ def test_the_argument_and_the_variable(tmp_path: Path, monkeypatch: pytest.Monke
     assert chosen(str(tmp_path)) == chosen(tmp_path) == tmp_path
     monkeypatch.setenv("CYXLA_CACHE_DIR", "")
     assert chosen(None) is None
-    for wrong in (3, "", b"x"):
+    assert chosen("~/x") == Path.home() / "x"
+    for wrong in (3, "", b"x", BytesPath()):
         with pytest.raises(cyxla.ArgumentError, match="cache must be a folder, a bool or None"):
             cyxla.compile_program(example(), cache=wrong)  # type: ignore[arg-type]
 
@@ -293,9 +299,13 @@ def test_a_full_disk_is_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "replace", full)
-    with pytest.warns(RuntimeWarning, match="an entry cannot be written: .*No space left"):
-        assert not is_hit(example(), tmp_path)
-    assert list(tmp_path.iterdir()) == []
+    with pytest.warns(RuntimeWarning, match="an entry cannot be written: No space left") as caught:
+        cyxla.compile_program(example(), cache=tmp_path)
+    many = tmp_path / "many"  # compiled in threads, which have no line of the caller's
+    with pytest.warns(RuntimeWarning, match="an entry cannot be written: No space left") as more:
+        cyxla.compile_programs([example(), example((4,))], cache=many)
+    assert [warning.filename for warning in (*caught, *more)] == [__file__] * 2
+    assert [path.name for path in tmp_path.rglob("*")] == ["many"]
 
 
 def test_another_plugin_file_than_the_loaded_one_gives_no_cache(tmp_path: Path) -> None:
@@ -343,6 +353,12 @@ def test_the_report_tells_the_folder_and_its_size(tmp_path: Path) -> None:
     size = entries(tmp_path)[0].stat().st_size / 1e6
     ended = run_process("-m", "cyxla", env={"CYXLA_CACHE_DIR": str(tmp_path)})
     assert f"Cache of compiled programs:\n  {tmp_path}: 1 programs, {size:.1f} MB\n" in ended.stdout
+    assert "not used" not in ended.stdout
+    tmp_path.chmod(0o777)
+    variables = {"CYXLA_CACHE_DIR": str(tmp_path), "CYXLA_PERF_MAP": "maybe"}
+    ended = run_process("-m", "cyxla", env=variables)
+    assert f"{size:.1f} MB\n  not used: others may write to it, and what is in it" in ended.stdout
+    assert "  CYXLA_PERF_MAP=maybe (without effect: only 1 has one)\n" in ended.stdout
 
 
 _ONE_PROGRAM = """
