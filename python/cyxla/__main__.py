@@ -38,6 +38,7 @@ __all__ = ["main", "print_runtime"]
 _DISTRIBUTIONS = ("numpy", "ml_dtypes", "jax", "jaxlib", "scipy")
 _VARIABLES = ("LD_LIBRARY_PATH", "LD_PRELOAD", "NPROC", "CUDA_VISIBLE_DEVICES", "CUDA_ROOT")
 _PREFIXES = ("CYXLA_", "JAX_", "LIBTPU_", "PJRT_", "TF_CPP_", "TPU_", "XLA_")
+_PERF_MAP_VARIABLE = "CYXLA_PERF_MAP"
 _LOAD_SECONDS = 120
 _NOT_LOADED = "not loaded:"
 _LOAD_CODE = (
@@ -234,6 +235,8 @@ def _cache() -> Iterator[str]:
         return
     count, size_bytes = executable_cache.size_of(folder)
     yield f"{folder}: {count} programs, {size_bytes / 1e6:.1f} MB"
+    if reason := executable_cache.refusal(folder):
+        yield f"not used: {reason}"
 
 
 def _environment() -> Iterator[str]:
@@ -242,7 +245,9 @@ def _environment() -> Iterator[str]:
         for name, value in sorted(os.environ.items())
         if name in _VARIABLES or name.startswith(_PREFIXES)
     }
-    yield from (f"{name}={value}" for name, value in relevant.items())
+    for name, value in relevant.items():
+        is_void = name == _PERF_MAP_VARIABLE and value not in ("", "0", "1")
+        yield f"{name}={value}{' (without effect: only 1 has one)' if is_void else ''}"
     if not relevant:
         yield "none that matter"
 

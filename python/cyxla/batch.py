@@ -22,6 +22,7 @@ from cyxla.compilation import (
 )
 from cyxla.compile_settings import Cache, CompileOption, check_settings
 from cyxla.errors import ArgumentError, CompileError, UnsupportedError
+from cyxla.executable_cache import warn_of_failures
 from cyxla.program import Program
 
 if TYPE_CHECKING:
@@ -101,6 +102,7 @@ def compile_programs(
                 _wait(futures, bar)
             finally:
                 executor.shutdown(wait=False, cancel_futures=True)
+        warn_of_failures(settings.cache_folder, stacklevel=2)
         failed = [
             error
             for future in futures

@@ -14,7 +14,7 @@ from cyxla.compile_errors import explain, is_unreadable
 from cyxla.compile_settings import Cache, CompileOption, Settings, check_settings
 from cyxla.debug_options import jaxlib_debug_options
 from cyxla.errors import CompileError, Error, UnsupportedError
-from cyxla.executable_cache import Entry, Place, place_of, usable_folder
+from cyxla.executable_cache import Entry, Place, place_of, usable_folder, warn_of_failures
 from cyxla.plugin_preload import cuda_data_folder
 from cyxla.program import Program
 from cyxla.program_file import is_newer
@@ -112,7 +112,7 @@ def compile_program(
             that or "cyxla" in the user's cache folder; False takes none. What is in the folder is
             machine code that runs, so only a folder that no other user may write to is used. Files
             in it can be deleted at any time. `CompileStatistics.from_cache` tells of a hit.
-            Programs that need Python are not kept.
+            Programs that need Python are not kept, and none is where XLA_FLAGS names a file.
 
     Raises:
         ArgumentError: `program` is no Program, an option is no bool, int, float or str, or
@@ -133,7 +133,10 @@ def compile_program(
     )
     info = runtime.ensure_loaded()
     check_platform(program, info)
-    return compile_checked(program, usable_settings(settings, info, stacklevel=3), info)
+    settings = usable_settings(settings, info, stacklevel=3)
+    compiled = compile_checked(program, settings, info)
+    warn_of_failures(settings.cache_folder, stacklevel=2)
+    return compiled
 
 
 def usable_settings(settings: Settings, info: runtime.RuntimeInfo, *, stacklevel: int) -> Settings:

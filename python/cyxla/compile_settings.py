@@ -127,15 +127,16 @@ def requested_folder(cache: Cache) -> Path | None:
     if cache is None or cache is True:
         named = os.environ.get(CACHE_ENVIRONMENT_VARIABLE)
         if named:
-            return Path(named).expanduser().absolute()
+            return Path(os.path.expanduser(named)).absolute()
         root = os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()
         return Path(root, "cyxla") if cache else None
-    if not isinstance(cache, str | os.PathLike) or not os.fspath(cache):
+    path = os.fspath(cache) if isinstance(cache, str | os.PathLike) else None
+    if not isinstance(path, str) or not path:
         raise ArgumentError(
             f"cache must be a folder, a bool or None, got {cache!r}; None leaves it to the"
             f" environment variable {CACHE_ENVIRONMENT_VARIABLE}"
         )
-    return Path(cache).absolute()
+    return Path(os.path.expanduser(path)).absolute()
 
 
 def _checked_options(options: Mapping[str, CompileOption] | None) -> dict[str, CompileOption]:

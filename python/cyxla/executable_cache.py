@@ -26,9 +26,10 @@ from cyxla import ffi
 from cyxla.compile_settings import Settings
 from cyxla.program import Program
 from cyxla.program_file import write_atomically
-from cyxla.runtime import RuntimeInfo
+from cyxla.runtime import RuntimeInfo, load_environments
+from cyxla.xla_flags import VARIABLE, names_a_file
 
-__all__ = ["Entry", "Place", "place_of", "size_of", "usable_folder"]
+__all__ = ["Entry", "Place", "place_of", "refusal", "size_of", "usable_folder", "warn_of_failures"]
 
 _MAGIC: Final = b"\x89CYXLAE\n"
 _FORMAT_VERSION: Final = 1
@@ -44,10 +45,12 @@ _OPTIONAL: Final = {
     "instructions": struct.Struct("<?q"),
 }
 # What XLA reads besides its options, or sizes its thread pool by, for which it splits kernels.
-_VARIABLES: Final = ("XLA_FLAGS", "NPROC", "PJRT_NPROC")
+_VARIABLES: Final = (VARIABLE, "NPROC", "PJRT_NPROC")
+_MAX_BYTES: Final = 1 << 30  # of an entry; a damaged file may claim more than there is memory
 _OTHERS_MAY_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
 
 _warned_of: set[Path] = set()
+_failures: dict[Path, str] = {}
 
 
 class Entry(NamedTuple):
@@ -79,20 +82,21 @@ class Place(NamedTuple):
 
     def read(self) -> Entry | None:
         """The entry; None if there is none, or one that is not exactly what was written."""
-        content = _read_own(self.path)
-        if content is None:
-            return None
         try:
-            return _decoded(content, self.key)
-        except (ValueError, struct.error):
+            content = _read_own(self.path)
+            return None if content is None else _decoded(content, self.key)
+        except (ValueError, struct.error, MemoryError):
             return None
 
     def write(self, entry: Entry) -> None:
-        """Keep an entry, in place of the one that was there; a RuntimeWarning if that fails."""
+        """Keep an entry, in place of the one that was there; `warn_of_failures` tells a failure."""
+        content = _encoded(entry, self.key)
+        if len(content) > _MAX_BYTES:
+            return  # it would not be read
         try:
-            write_atomically(self.path, _encoded(entry, self.key), 0o600, is_durable=False)
+            write_atomically(self.path, content, 0o600, is_durable=False)
         except OSError as error:
-            _warn(self.folder, f"an entry cannot be written: {error}", stacklevel=6)
+            _failures[self.folder] = f"an entry cannot be written: {error.strerror or error}"
 
 
 def usable_folder(folder: Path, *, stacklevel: int) -> Path | None:
@@ -101,14 +105,7 @@ def usable_folder(folder: Path, *, stacklevel: int) -> Path | None:
         if not folder.is_dir():
             folder.parent.mkdir(parents=True, exist_ok=True)
             folder.mkdir(0o700, exist_ok=True)
-        status = folder.stat()
-        reason = ""
-        if status.st_uid != os.geteuid():
-            reason = f"it belongs to the user {status.st_uid}, and what is in it would be run"
-        elif status.st_mode & _OTHERS_MAY_WRITE:
-            reason = f"others may write to it, and what is in it is run: chmod go-w {folder}"
-        elif not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
-            reason = "it cannot be written to"
+        reason = refusal(folder)
     except (OSError, ValueError) as error:
         reason = str(error)
     if not reason:
@@ -117,10 +114,38 @@ def usable_folder(folder: Path, *, stacklevel: int) -> Path | None:
     return None
 
 
+def refusal(folder: Path) -> str:
+    """Why nothing is kept in a folder; empty where it can be, or once it is made."""
+    try:
+        status = folder.stat()
+    except FileNotFoundError:
+        return ""
+    except (OSError, ValueError) as error:
+        return str(error)
+    if not stat.S_ISDIR(status.st_mode):
+        return "it is no folder"
+    if status.st_uid != os.geteuid():
+        return f"it belongs to the user {status.st_uid}, and what is in it would be run"
+    if status.st_mode & _OTHERS_MAY_WRITE:
+        return f"others may write to it, and what is in it is run: chmod go-w {folder}"
+    if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
+        return "it cannot be written to"
+    return ""
+
+
+def warn_of_failures(folder: Path | None, *, stacklevel: int) -> None:
+    """One RuntimeWarning if an entry could not be written, which a worker thread may have tried."""
+    reason = None if folder is None else _failures.pop(folder, None)
+    if folder is not None and reason is not None:
+        _warn(folder, reason, stacklevel=stacklevel + 1)
+
+
 def place_of(program: Program, settings: Settings, info: RuntimeInfo) -> Place | None:
     """Where the program compiled with these settings belongs; None if it is not to be kept."""
     if settings.cache_folder is None or program.needs_python:
         return None
+    if any(names_a_file(read.get(VARIABLE, "")) for read in load_environments()):
+        return None  # what the file held when the plugin read it is not known
     plugin_hash = _plugin_hash(info.plugin.path, settings.cache_folder)
     if plugin_hash is None:
         return None
@@ -155,7 +180,10 @@ def _parts(
         "attributes": loaded and (loaded.platform_version, sorted(loaded.attributes.items())),
         "client": (sorted(info.plugin.create_options.items()), info.threads),
         "machine": (_cpu(), _num_cpus()),
-        "variables": [(name, os.environ.get(name)) for name in _VARIABLES],
+        "variables": [
+            [(name, read.get(name)) for name in _VARIABLES]
+            for read in (*load_environments(), os.environ)
+        ],
         "options": (
             sorted(settings.overrides.items()),
             sorted(settings.optional),
@@ -249,9 +277,9 @@ def _read_own(path: Path) -> bytes | None:
         with open(descriptor, "rb") as file:
             status = os.fstat(descriptor)
             is_own = stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid()
-            if not is_own or status.st_mode & _OTHERS_MAY_WRITE:
+            if not is_own or status.st_mode & _OTHERS_MAY_WRITE or status.st_size > _MAX_BYTES:
                 return None
-            return file.read()
+            return file.read(status.st_size)
     except OSError:
         return None
 

@@ -107,7 +107,8 @@ class Program:
     def save(self, path: str | os.PathLike[str], *, stablehlo_version: str | None = None) -> None:
         """Write the program to a file, which `load` reads; a file that was there is replaced.
 
-        The file appears whole or not at all. `docs/program-file.md` describes its format.
+        The file appears whole or not at all, with the permissions of the one that was there.
+        `docs/program-file.md` describes its format.
 
         Args:
             path: the file, in a folder that exists.
@@ -120,8 +121,8 @@ class Program:
         Raises:
             UnsupportedError: the program calls back into Python, or cannot be written as
                 `stablehlo_version`.
-            ArgumentError: `stablehlo_version` is no version.
-            OSError: the file cannot be written.
+            ArgumentError: `stablehlo_version` is no version, or `path` no path.
+            OSError: the file cannot be written, or what is there is no file: a folder, a device.
         """
         save_program(self, path, stablehlo_version)
 
@@ -130,7 +131,8 @@ class Program:
         """Read a program that `save` wrote. Needs neither jax nor a plugin.
 
         Raises:
-            ArgumentError: the file is damaged, cut off, of a newer cyxla, or no program.
+            ArgumentError: the file is damaged, cut off, of a newer cyxla, or no program; it is a
+                device or pipe; `path` is no path.
             OSError: the file cannot be read.
         """
         return load_program(cls, path)

@@ -8,9 +8,11 @@ to be written for an older version than the program's.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import re
 import secrets
+import stat
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["is_newer", "load_program", "save_program", "write_atomically"]
 
-_VERSION: Final = re.compile(r"\d+\.\d+\.\d+", re.ASCII)
+_VERSION: Final = re.compile(r"\d{1,9}\.\d{1,9}\.\d{1,9}", re.ASCII)
 
 
 def is_newer(version: str, other: str) -> bool:
@@ -37,6 +39,7 @@ def save_program(
     import cyxla
     from cyxla import _runtime
 
+    target = _checked_path(path)
     program.check_portable()
     artifact, version = _artifact_for(program, stablehlo_version)
     try:
@@ -57,21 +60,18 @@ def save_program(
         raise ArgumentError(
             f"program {program.name!r} cannot be saved: a name in it is no Unicode text ({error})"
         ) from error
-    target = Path(path)
-    if not target.parent.is_dir():
-        raise FileNotFoundError(
-            f"program {program.name!r} cannot be saved as {target}: there is no folder"
-            f" {target.parent}; make it first"
-        )
-    # Where the path is a link, its target is what is written.
-    write_atomically(Path(os.path.realpath(target)), content, 0o666)
+    replaced = _replaceable(target, f"program {program.name!r} cannot be saved as {target}")
+    try:  # where the path is a link, its target is what is written
+        write_atomically(Path(os.path.realpath(target)), content, 0o666, replaced=replaced)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, target) from error
 
 
 def load_program(program_class: type[Program], path: str | os.PathLike[str]) -> Program:
     """See `Program.load`."""
     from cyxla import _runtime
 
-    content = Path(path).read_bytes()
+    content = _read_regular(_checked_path(path))
     try:
         fields = _runtime.read_program_file(content)
         inputs = tuple(_array(*array) for array in fields["inputs"])
@@ -93,18 +93,31 @@ def load_program(program_class: type[Program], path: str | os.PathLike[str]) -> 
     )
 
 
-def write_atomically(path: Path, content: bytes, mode: int, *, is_durable: bool = True) -> None:
+def write_atomically(
+    path: Path,
+    content: bytes,
+    mode: int,
+    *,
+    is_durable: bool = True,
+    replaced: os.stat_result | None = None,
+) -> None:
     """Write a file that others see as it was before or whole, never in between.
 
-    With `is_durable` this holds after a loss of power, too.
+    With `is_durable` this holds after a loss of power, too. The file gets the owner, as far as
+    possible, and the permissions of the one that is `replaced`.
 
     Raises:
         OSError: it cannot be written; the file that was there stays.
     """
-    temporary = path.with_name(f".{path.name[:100]}.{os.getpid()}.{secrets.token_hex(8)}")
+    start = os.fsencode(path.name)[:100].decode(errors="ignore")  # file systems count bytes
+    temporary = path.with_name(f".{start}.{os.getpid()}.{secrets.token_hex(8)}")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
     try:
         with open(descriptor, "wb") as file:
+            if replaced is not None:
+                with contextlib.suppress(OSError):
+                    os.fchown(descriptor, replaced.st_uid, replaced.st_gid)
+                os.fchmod(descriptor, replaced.st_mode & 0o777)
             file.write(content)
             if is_durable:
                 file.flush()
@@ -114,6 +127,56 @@ def write_atomically(path: Path, content: bytes, mode: int, *, is_durable: bool 
         with contextlib.suppress(OSError):
             os.unlink(temporary)
         raise
+
+
+def _checked_path(path: object) -> str:
+    text = os.fspath(path) if isinstance(path, str | os.PathLike) else None
+    try:
+        is_path = isinstance(text, str) and bool(text) and b"\0" not in os.fsencode(text)
+    except UnicodeEncodeError:
+        is_path = False
+    if not is_path:
+        raise ArgumentError(
+            f"path must be the path of a program file, a str or a PathLike of one, got {path!r}"
+        )
+    return str(text)
+
+
+def _replaceable(path: str, failure: str) -> os.stat_result | None:
+    """The status of the file that is in the way of a new one, None where there is none."""
+    folder = os.path.dirname(path)
+    if folder and not os.path.isdir(folder):
+        raise FileNotFoundError(f"{failure}: there is no folder {folder}; make it first")
+    try:
+        status = os.stat(path)
+    except FileNotFoundError:
+        status = None
+    if status is not None and stat.S_ISDIR(status.st_mode):
+        raise IsADirectoryError(f"{failure}: that is a folder; add the name of a file in it")
+    if status is not None and not stat.S_ISREG(status.st_mode):
+        raise FileExistsError(
+            f"{failure}: a device, pipe or socket has this name, and only a file is replaced; give"
+            " another name"
+        )
+    return status
+
+
+def _read_regular(path: str) -> bytes:
+    """What a file holds; a device or pipe may have no end, or wait for one who writes."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        mode = os.fstat(descriptor).st_mode
+        if stat.S_ISDIR(mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+        if not stat.S_ISREG(mode):
+            raise ArgumentError(
+                f"cannot load a program from {path}: it is a device or pipe; copy what it gives to"
+                " a file first"
+            )
+        with open(descriptor, "rb", closefd=False) as file:
+            return file.read()
+    finally:
+        os.close(descriptor)
 
 
 def _artifact_for(program: Program, asked: str | None) -> tuple[bytes, str]:

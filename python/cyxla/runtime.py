@@ -50,6 +50,7 @@ __all__ = [
     "error_info",
     "initialize",
     "is_initialized",
+    "load_environments",
     "runtime_info",
 ]
 
@@ -95,6 +96,7 @@ class _State(NamedTuple):
 # Reentrant: registering handlers imports modules of other packages, which may call into cyxla.
 _lock = threading.RLock()
 _state: _State | None = None
+_load_environments: list[Mapping[str, str]] = []
 
 
 def initialize(
@@ -190,6 +192,14 @@ def current_platform() -> str | None:
     return None if _state is None else _state.info.plugin.platform
 
 
+def load_environments() -> tuple[Mapping[str, str], ...]:
+    """Return the environment variables at each attempt to load a plugin, the last one's last.
+
+    XLA reads some at the first attempt, others at each, and does not look at them again.
+    """
+    return tuple(_load_environments)
+
+
 def error_info() -> ErrorInfo:
     """Return how many errors there have been in this process since the runtime was initialized.
 
@@ -273,6 +283,7 @@ def _load(
     lost = open_libraries(plugin.path, plugin.source, plugin.preload)
     try:
         with pool_size(threads):
+            _load_environments.append(dict(os.environ))
             loaded: LoadedPlugin = extension.load_runtime(
                 str(plugin.path), create_options, optional
             )

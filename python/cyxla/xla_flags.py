@@ -18,7 +18,7 @@ from typing import Final
 from cyxla.errors import LoweringError, PluginError
 from cyxla.plugin_options import OptionValue
 
-__all__ = ["VARIABLE", "check_for_jax", "check_for_plugin"]
+__all__ = ["VARIABLE", "check_for_jax", "check_for_plugin", "names_a_file"]
 
 VARIABLE: Final = "XLA_FLAGS"
 
@@ -91,6 +91,11 @@ def check_for_jax() -> None:
             f"{complaint}. {_ADVICE}"
         )
     _readable_by_jax.add(value)
+
+
+def names_a_file(value: str) -> bool:
+    """Whether XLA reads this value of XLA_FLAGS as the name of a file with flags."""
+    return bool(value) and not value.lstrip(" \t\r\n").startswith("-")
 
 
 _ADVICE = (

@@ -189,6 +189,10 @@ def a_pipe(path: Path) -> None:
     os.mkfifo(path, 0o600)
 
 
+def of_terabytes(path: Path) -> None:
+    os.truncate(path, 1 << 42)
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -200,6 +204,7 @@ def a_pipe(path: Path) -> None:
         writable_by_others,
         a_link,
         a_pipe,
+        of_terabytes,
     ],
 )
 def test_a_doubtful_entry_is_compiled_again_and_rewritten(change: object, tmp_path: Path) -> None:
@@ -240,6 +245,11 @@ def test_programs_that_need_python_are_not_kept(tmp_path: Path) -> None:
     assert entries(tmp_path) == []
 
 
+class BytesPath:
+    def __fspath__(self) -> bytes:
+        return b"folder"
+
+
 def test_the_argument_and_the_variable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     chosen = compile_settings.requested_folder
     monkeypatch.delenv("CYXLA_CACHE_DIR", raising=False)
@@ -252,7 +262,8 @@ def test_the_argument_and_the_variable(tmp_path: Path, monkeypatch: pytest.Monke
     assert chosen(str(tmp_path)) == chosen(tmp_path) == tmp_path
     monkeypatch.setenv("CYXLA_CACHE_DIR", "")
     assert chosen(None) is None
-    for wrong in (3, "", b"x"):
+    assert chosen("~/x") == Path.home() / "x"
+    for wrong in (3, "", b"x", BytesPath()):
         with pytest.raises(cyxla.ArgumentError, match="cache must be a folder, a bool or None"):
             cyxla.compile_program(example(), cache=wrong)  # type: ignore[arg-type]
 
@@ -288,9 +299,13 @@ def test_a_full_disk_is_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "replace", full)
-    with pytest.warns(RuntimeWarning, match="an entry cannot be written: .*No space left"):
-        assert not is_hit(example(), tmp_path)
-    assert list(tmp_path.iterdir()) == []
+    with pytest.warns(RuntimeWarning, match="an entry cannot be written: No space left") as caught:
+        cyxla.compile_program(example(), cache=tmp_path)
+    many = tmp_path / "many"  # compiled in threads, which have no line of the caller's
+    with pytest.warns(RuntimeWarning, match="an entry cannot be written: No space left") as more:
+        cyxla.compile_programs([example(), example((4,))], cache=many)
+    assert [warning.filename for warning in (*caught, *more)] == [__file__] * 2
+    assert [path.name for path in tmp_path.rglob("*")] == ["many"]
 
 
 def test_another_plugin_file_than_the_loaded_one_gives_no_cache(tmp_path: Path) -> None:
@@ -338,3 +353,39 @@ def test_the_report_tells_the_folder_and_its_size(tmp_path: Path) -> None:
     size = entries(tmp_path)[0].stat().st_size / 1e6
     ended = run_process("-m", "cyxla", env={"CYXLA_CACHE_DIR": str(tmp_path)})
     assert f"Cache of compiled programs:\n  {tmp_path}: 1 programs, {size:.1f} MB\n" in ended.stdout
+    assert "not used" not in ended.stdout
+    tmp_path.chmod(0o777)
+    variables = {"CYXLA_CACHE_DIR": str(tmp_path), "CYXLA_PERF_MAP": "maybe"}
+    ended = run_process("-m", "cyxla", env=variables)
+    assert f"{size:.1f} MB\n  not used: others may write to it, and what is in it" in ended.stdout
+    assert "  CYXLA_PERF_MAP=maybe (without effect: only 1 has one)\n" in ended.stdout
+
+
+_ONE_PROGRAM = """
+import os, jax, jax.numpy as jnp, numpy as np, cyxla
+program = cyxla.lower(jnp.max, [jax.ShapeDtypeStruct((3,), "f4")], platform="cpu")
+cyxla.initialize()
+for name in ("XLA_FLAGS", "PJRT_NPROC"):
+    os.environ.pop(name, None)
+executable, statistics = cyxla.compile_program(program)
+print(statistics.from_cache, executable.run([np.array([1, np.nan, 3])])[0])
+"""
+
+
+def test_the_key_has_the_variables_that_the_plugin_read(tmp_path: Path) -> None:
+    """XLA reads them while the plugin is loaded; a program may change them after that."""
+    library = "xla_cpu_pjrt.so"
+    flags = {"XLA_FLAGS": "--xla_cpu_enable_fast_min_max=false"}
+    assert _lines(tmp_path, library, _ONE_PROGRAM, **flags) == ["False nan"]
+    assert _lines(tmp_path, library, _ONE_PROGRAM) == ["False 3.0"]
+    assert _lines(tmp_path, library, _ONE_PROGRAM, PJRT_NPROC="1") == ["False 3.0"]
+    assert _lines(tmp_path, library, _ONE_PROGRAM, **flags) == ["True nan"]
+
+
+def test_flags_in_a_file_give_no_cache(tmp_path: Path) -> None:
+    library, file, folder = "xla_cpu_pjrt.so", tmp_path / "flags", tmp_path / "cache"
+    for value, maximum in (("true", "3.0"), ("false", "nan")):
+        file.write_text(f"--xla_cpu_enable_fast_min_max={value}")
+        lines = _lines(folder, library, _ONE_PROGRAM, XLA_FLAGS=str(file))
+        assert lines == [f"False {maximum}"]
+    assert entries(folder) == []

@@ -6,6 +6,7 @@ from __future__ import annotations
 import dataclasses
 import os
 from pathlib import Path
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -92,6 +93,58 @@ def test_a_folder_that_is_missing(tmp_path: Path) -> None:
         cyxla.Program.load(tmp_path / "missing")
 
 
+def test_the_permissions_of_a_file_that_is_replaced_stay(tmp_path: Path) -> None:
+    path = tmp_path / "program"
+    path.write_bytes(b"")
+    path.chmod(0o640)
+    example().save(path)
+    assert path.stat().st_mode & 0o777 == 0o640
+    assert cyxla.Program.load(path).name == "tree"
+
+
+def test_what_is_no_file_is_neither_replaced_nor_read(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    os.symlink(pipe, tmp_path / "link")
+    for path in (pipe, tmp_path / "link"):
+        with pytest.raises(FileExistsError, match=f"saved as {path}: a device, pipe or socket has"):
+            example().save(path)
+        with pytest.raises(cyxla.ArgumentError, match=f"from {path}: it is a device or pipe"):
+            cyxla.Program.load(path)
+    assert pipe.is_fifo()
+    with pytest.raises(cyxla.ArgumentError, match="from /dev/zero: it is a device or pipe"):
+        cyxla.Program.load("/dev/zero")
+    with pytest.raises(IsADirectoryError, match=f"saved as {tmp_path}: that is a folder"):
+        example().save(tmp_path)
+    with pytest.raises(IsADirectoryError, match=f"directory: '{tmp_path}'"):
+        cyxla.Program.load(tmp_path)
+    with pytest.raises(FileNotFoundError, match=f"there is no folder {tmp_path}/new; make it"):
+        example().save(f"{tmp_path}/new/")
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["link", "pipe"]
+
+
+def test_long_names(tmp_path: Path) -> None:
+    path = tmp_path / ("\N{GRINNING FACE}" * 60)
+    example().save(path)
+    assert list(tmp_path.iterdir()) == [path]
+    too_long = tmp_path / ("a" * 300)
+    with pytest.raises(OSError, match="name too long") as caught:
+        example().save(too_long)
+    assert caught.value.filename == str(too_long)
+
+
+class BytesPath:
+    def __fspath__(self) -> bytes:
+        return b"program"
+
+
+@pytest.mark.parametrize("path", ["", b"program", BytesPath(), None, 3, "a\0b", "\ud800"])
+def test_paths_that_are_none(path: Any) -> None:
+    for action in (example().save, cyxla.Program.load):
+        with pytest.raises(cyxla.ArgumentError, match="path must be the path of a program file"):
+            action(path)
+
+
 def test_files_that_are_no_programs(tmp_path: Path) -> None:
     path = tmp_path / "program"
 
@@ -130,7 +183,7 @@ def test_programs_that_need_python_cannot_be_saved(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("version", ["1.13", "newest", "1.13.3 ", 1])
+@pytest.mark.parametrize("version", ["1.13", "newest", "1.13.3 ", 1, "9" * 5000 + ".0.1"])
 def test_versions_that_are_none(tmp_path: Path, version: str) -> None:
     with pytest.raises(cyxla.ArgumentError, match=r"stablehlo_version must be .* such as '1.13.3'"):
         example().save(tmp_path / "program", stablehlo_version=version)
