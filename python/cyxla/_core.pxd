@@ -59,10 +59,13 @@ cdef extern from "pjrt/host_callback.h" namespace "cyxla::pjrt" nogil:
 
 cdef extern from "runtime/host_callbacks.h" namespace "cyxla::runtime" nogil:
     cdef cppclass Host:
-        cpp_bool (*call)(const HostCall& call, HostCallError& error) noexcept
+        cpp_bool (*call)(const HostCall& call, HostCallError& error, uint64_t& failure) noexcept
         void* (*step_back)()
         void (*step_in)(void* state)
+        void (*forget)(uint64_t failure) noexcept
     void set_host(const Host& host) noexcept
+    void expect_failure() noexcept
+    uint64_t take_failure() noexcept
 
 cdef extern from "pjrt/named_value.h" namespace "cyxla::pjrt" nogil:
     cdef cppclass NamedValues:

@@ -2,8 +2,6 @@
 # Calls of Python from within an execution: what the plugin hands over becomes arrays and back.
 from libc.string cimport memcpy
 
-import re as _re
-
 # How many exceptions of host callbacks wait for the Python calls in flight to raise them.
 cdef enum:
     MAX_FAILURES = 64
@@ -14,10 +12,7 @@ cdef object answer_host_call = None    # cyxla.host_callbacks.answer
 cdef bint targets_registered = False
 cdef int watched_calls = 0             # Python calls in flight of programs that call Python
 cdef dict failures = {}                # by number, for those calls
-cdef int last_failure = 0
-
-# In front of the text of a failure, its number leads back to the exception.
-_FAILURE = _re.compile(r"#(\d+) (?=\w+ in the host callback )")
+cdef uint64_t last_failure = 0
 
 
 def use_host_callbacks(answer):
@@ -33,6 +28,7 @@ def use_host_callbacks(answer):
     host.call = run_host_callback
     host.step_back = give_up_gil
     host.step_in = take_gil
+    host.forget = forget_failure
     set_host(host)
     for i in range(kHostCallbackTargets.size()):
         target = kHostCallbackTargets[i]
@@ -42,7 +38,7 @@ def use_host_callbacks(answer):
     return True
 
 
-cdef cpp_bool run_host_callback(const HostCall& call, HostCallError& error) noexcept with gil:
+cdef cpp_bool run_host_callback(const HostCall& call, HostCallError& error, uint64_t& failure) noexcept with gil:
     try:
         arguments = tuple([argument_array(call.argument(i)) for i in range(call.num_arguments())])
         expected = tuple([expected_array(call.result(i)) for i in range(call.num_results())])
@@ -51,7 +47,8 @@ cdef cpp_bool run_host_callback(const HostCall& call, HostCallError& error) noex
             for i in range(len(expected)):
                 copy_result(results[i], call.result(i))
             return True
-        write_error(error, remember(results.error) + results.text)
+        write_error(error, results.text)
+        (&failure)[0] = remember(results.error)
     except BaseException as unexpected:
         write_error(error, f"{type(unexpected).__name__} around a host callback: {unexpected}")
     return False
@@ -87,16 +84,20 @@ cdef int copy_result(object result, const HostArray& wanted) except -1:
     return 0
 
 
-cdef str remember(object failure):
-    """Keeps an exception for the Python call that it ends, if there is any such call; returns its number."""
+cdef uint64_t remember(object failure) except? 0:
+    """Keeps an exception for the Python call that it may end; returns its number, 0 where there is no such call."""
     global last_failure
     if watched_calls == 0:
-        return ""
+        return 0
     last_failure += 1
     failures[last_failure] = failure
     if len(failures) > MAX_FAILURES:
         del failures[next(iter(failures))]
-    return f"#{last_failure} "
+    return last_failure
+
+
+cdef void forget_failure(uint64_t failure) noexcept with gil:
+    failures.pop(failure, None)
 
 
 cdef int write_error(HostCallError& error, str text) except -1:
@@ -109,24 +110,19 @@ cdef int write_error(HostCallError& error, str text) except -1:
 cdef void begin_watched_call() noexcept:
     global watched_calls
     watched_calls += 1
+    expect_failure()
 
 
 cdef int end_watched_call(int result) except -1:
     """Ends what begin_watched_call began; raises the error of a call that failed, with its cause."""
     global watched_calls
-    failed = cause = None
+    cause = failures.pop(take_failure(), None)
+    watched_calls -= 1
+    if watched_calls == 0:
+        failures.clear()
     if result != 0:
         try:
             raise_error()
         except errors.ExecutionError as error:
-            found = _FAILURE.search(str(error))
-            failed = error if found is None else errors.ExecutionError(_FAILURE.sub("", str(error), 1))
-            cause = None if found is None else failures.pop(int(found[1]), None)
-        except errors.Error as error:
-            failed = error
-    watched_calls -= 1
-    if watched_calls == 0:
-        failures.clear()
-    if failed is not None:
-        raise failed from cause
+            raise error from cause
     return 0

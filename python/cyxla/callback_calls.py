@@ -24,6 +24,7 @@ from cyxla.errors import LoweringError
 from cyxla.host_callbacks import HostCallback, HostCallbacks
 from cyxla.stablehlo import (
     Operation,
+    is_array_type,
     main_function,
     parameter_attributes,
     set_parameter_attributes,
@@ -57,9 +58,19 @@ class HostCalls:
         """Let each call name its function by the process's number, and free main of tokens.
 
         Raises:
-            LoweringError: a call that names none of the functions.
+            LoweringError: a call that names none of the functions, or that passes or returns an
+                array whose elements have no whole bytes.
         """
-        module.walk(self._visit)
+        calls: list[Operation] = []
+
+        def visit(operation: Operation) -> ir.WalkResult:
+            if operation.name == "stablehlo.custom_call" and _target(operation) in TARGETS:
+                calls.append(operation)
+            return ir.WalkResult.ADVANCE
+
+        module.walk(visit)
+        for call in calls:  # not during the walk, which would wrap what is raised
+            self._bind_call(call)
         if self._made:
             _drop_tokens(main_function(module))
             module.verify()
@@ -68,20 +79,15 @@ class HostCalls:
         """What a program with the module must hold on to; None where nothing is called."""
         return HostCallbacks(name, tuple(self._made.values())) if self._made else None
 
-    def _visit(self, operation: Operation) -> ir.WalkResult:
-        if operation.name == "stablehlo.custom_call":
-            target = ir.StringAttr(operation.attributes["call_target_name"]).value
-            if target in TARGETS:
-                self._bind_call(operation, target)
-        return ir.WalkResult.ADVANCE
-
-    def _bind_call(self, operation: Operation, target: str) -> None:
+    def _bind_call(self, operation: Operation) -> None:
         index = _function_index(operation)
         if index is None or index >= len(self._functions):
             raise LoweringError(
-                f"it has a custom call {target} that names none of its host callbacks; call Python"
-                " with jax.pure_callback, jax.experimental.io_callback or jax.debug.callback"
+                f"it has a custom call {_target(operation)} that names none of its host callbacks;"
+                " call Python with jax.pure_callback, jax.experimental.io_callback or"
+                " jax.debug.callback"
             )
+        _refuse_types(operation)
         if index not in self._made:
             function = functools.partial(_call, self._functions[index], self._x64)
             self._made[index] = HostCallback(function, _where(operation))
@@ -89,6 +95,21 @@ class HostCalls:
         operation.attributes[_CONFIG] = ir.DictAttr.get({"index": number})
         if _SHARDING in operation.attributes:  # of one device, and older plugins need not know it
             del operation.attributes[_SHARDING]
+
+
+def _target(operation: Operation) -> str:
+    return str(ir.StringAttr(operation.attributes["call_target_name"]).value)
+
+
+def _refuse_types(operation: Operation) -> None:
+    for side, values in (("argument", operation.operands), ("result", operation.results)):
+        for value in values:
+            if str(value.type) != _TOKEN and not is_array_type(value.type):
+                raise LoweringError(
+                    f"the host callback {_where(operation)} has a {side} of type {value.type},"
+                    " whose elements have no layout in host memory; convert it before and after"
+                    " the call"
+                )
 
 
 def _function_index(operation: Operation) -> int | None:

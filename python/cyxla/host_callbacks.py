@@ -88,7 +88,15 @@ def answer(
             raise Error("its program was lowered in another process, or is gone; lower it again")
         return _checked(callback.function(*arguments), expected)
     except BaseException as error:  # the plugin must not see it, and the caller of the program must
-        return Failure(error, f"{type(error).__name__} in the host callback {where}: {error}")
+        kind = type(error).__name__
+        return Failure(error, f"{kind} in the host callback {where}: {_text_of(error)}")
+
+
+def _text_of(error: BaseException) -> str:
+    try:
+        return str(error)
+    except BaseException as failed:
+        return f"(its __str__ raised {type(failed).__name__})"
 
 
 def _checked(results: Any, expected: tuple[_Expected, ...]) -> tuple[AnyArray | None, ...]:

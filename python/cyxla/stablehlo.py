@@ -27,6 +27,7 @@ __all__ = [
     "Operation",
     "current_version",
     "for_version",
+    "is_array_type",
     "main_function",
     "parameter_attributes",
     "portable_artifact",
@@ -264,6 +265,14 @@ def _array_type(value: ir.Type, side: str) -> ArrayType:
         if element_type is not None and tensor.has_static_shape:
             return ArrayType(element_type, tuple(tensor.shape))
     raise LoweringError(f"a {side} has type {value}, which no array in host memory has")
+
+
+def is_array_type(value: ir.Type) -> bool:
+    """Whether an array in host memory can have the type."""
+    with contextlib.suppress(LoweringError):
+        _array_type(value, "value")
+        return True
+    return False
 
 
 def _custom_call_targets(module: Operation) -> tuple[str, ...]:

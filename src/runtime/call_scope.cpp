@@ -67,8 +67,8 @@ void CallScope::enter(Context& context) noexcept {
   if (context.in_use.exchange(true, std::memory_order_seq_cst)) {
     record_error(
         ErrorCode::kArgument,
-        "a prepared call of the program %.200s is already running on another thread; prepare "
-        "one call a thread",
+        "a prepared call of the program %.200s is already running on another thread, or "
+        "called again from its own host callback; prepare one for each that runs at a time",
         program_.signature().name.c_str());
     return;
   }

@@ -73,7 +73,8 @@ bool check_arguments(const cyxla_program_spec* spec, const cyxla_input* inputs,
   return true;
 }
 
-int report(const Program& program, const Failure& failure) noexcept {
+int report(const Program& program, const Failure& failure,
+           const HostCallbackScope& scope) noexcept {
   if (failure.status.ok()) {
     return fail_without_memory(program, "execute");
   }
@@ -81,6 +82,7 @@ int report(const Program& program, const Failure& failure) noexcept {
   std::snprintf(what.data(), what.size(), failure.what, failure.index);
   std::array<char, kMessageSize> message;
   failure.status.describe(message.data(), message.size());
+  scope.end_failure(message.data());
   record_error(ErrorCode::kExecution, "%s the program %.200s failed: %s", what.data(),
                program.signature().name.c_str(), message.data());
   return -1;
@@ -102,7 +104,8 @@ int run(const Program& program, Context& context, const cyxla_input* inputs, voi
     return -1;
   }
   Failure failure;
-  return context.pjrt->execute(inputs, outputs, policy, failure) ? 0 : report(program, failure);
+  return context.pjrt->execute(inputs, outputs, policy, failure) ? 0
+                                                                 : report(program, failure, scope);
 }
 
 }  // namespace

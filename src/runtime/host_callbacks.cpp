@@ -1,10 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/host_callbacks.h"
 
+#include <algorithm>
+#include <array>
 #include <atomic>
+#include <cinttypes>
+#include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <thread>
+#include <utility>
 
+#include "base/floating_point.h"
 #include "base/scope_guard.h"
 #include "runtime/error_log.h"
 
@@ -16,6 +23,12 @@ std::atomic<int> waiting_pool_threads{0};
 
 thread_local int executions = 0;             // of this thread, one within the other
 thread_local bool in_plugin_thread = false;  // a host callback runs on this thread of the plugin's
+
+thread_local bool failure_expected = false;  // in the next execution
+thread_local std::uint64_t expected_failure = 0;
+
+// Around the number of a failure, in front of its text: that alone passes through the plugin.
+constexpr char kMark = '\x1f';
 
 // How many threads of the pool may wait for others.
 std::atomic<int> may_wait{0};
@@ -31,11 +44,27 @@ int pool_threads() noexcept {
   return static_cast<int>(std::thread::hardware_concurrency());
 }
 
+void mark_failure(std::uint64_t failure, pjrt::HostCallError& error) noexcept {
+  std::array<char, 24> mark;
+  const auto length = static_cast<std::size_t>(
+      std::snprintf(mark.data(), mark.size(), "%c%" PRIu64 "%c", kMark, failure, kMark));
+  std::copy_backward(error.begin(), error.end() - static_cast<std::ptrdiff_t>(length), error.end());
+  std::copy_n(mark.begin(), length, error.begin());
+  error.back() = '\0';
+}
+
 bool call_host(const pjrt::HostCall& call, pjrt::HostCallError& error) {
   const bool outer = in_plugin_thread;
   in_plugin_thread = outer || executions == 0;
   const ScopeGuard restore([outer]() noexcept { in_plugin_thread = outer; });
-  return the_host.call(call, error);
+  // A host that changes its floating-point state must not change the rest of the program.
+  const PluginFloatingPointScope floating_point;
+  std::uint64_t failure = 0;
+  if (the_host.call(call, error, failure)) {
+    return true;
+  }
+  mark_failure(failure, error);
+  return false;
 }
 
 }  // namespace
@@ -49,7 +78,18 @@ void note_pool(bool is_synchronous) noexcept {
   may_wait.store(is_synchronous ? pool_threads() - 1 : 0, std::memory_order_relaxed);
 }
 
-HostCallbackScope::HostCallbackScope(const Program& program) noexcept {
+void expect_failure() noexcept {
+  failure_expected = true;
+  expected_failure = 0;
+}
+
+std::uint64_t take_failure() noexcept {
+  failure_expected = false;
+  return std::exchange(expected_failure, 0);
+}
+
+HostCallbackScope::HostCallbackScope(const Program& program) noexcept
+    : failure_expected_(std::exchange(failure_expected, false)) {
   ++executions;
   if (program.signature().needs_python && the_host.step_back != nullptr) {
     stepped_back_ = the_host.step_back();
@@ -76,6 +116,21 @@ HostCallbackScope::~HostCallbackScope() {
   }
   if (waits_in_pool_) {
     waiting_pool_threads.fetch_sub(1, std::memory_order_acq_rel);
+  }
+}
+
+void HostCallbackScope::end_failure(char* message) const noexcept {
+  char* const mark = std::strchr(message, kMark);
+  char* const end = mark == nullptr ? nullptr : std::strchr(mark + 1, kMark);
+  if (end == nullptr) {
+    return;
+  }
+  const std::uint64_t failure = std::strtoull(mark + 1, nullptr, 10);
+  std::memmove(mark, end + 1, std::strlen(end + 1) + 1);
+  if (failure_expected_) {
+    expected_failure = failure;
+  } else if (failure != 0) {
+    the_host.forget(failure);
   }
 }
 

@@ -226,6 +226,41 @@ def test_error_of_bound_and_warm_up_calls() -> None:
     np.testing.assert_array_equal(bound()[0], [3, 3])
 
 
+class Silent(Exception):
+    def __str__(self) -> str:
+        raise ValueError("no text")
+
+
+def test_the_text_of_an_error_may_fail() -> None:
+    def fails(_: Any) -> Any:
+        raise Silent
+
+    executable = build(lambda x: jax.pure_callback(fails, VECTOR, x), VECTOR)
+    with pytest.raises(cyxla.ExecutionError, match=r"Silent in the host callback pure_") as caught:
+        executable.run([np.ones(2, "f4")])
+    assert str(caught.value).endswith("(its __str__ raised ValueError)")
+    assert type(caught.value.__cause__) is Silent
+
+
+def test_the_error_log_has_the_plain_text() -> None:
+    executable = build(raises, VECTOR)
+    with pytest.raises(cyxla.ExecutionError) as caught:
+        executable.run([np.full(2, -1, "f4")])
+    message = cyxla.error_info().message
+    assert message == str(caught.value)
+    assert "#" not in message
+    assert message.isprintable()
+
+
+def test_a_bound_call_from_its_own_callback_is_refused_as_that() -> None:
+    def again(_: Any) -> Any:
+        return bound()[0]
+
+    bound = build(lambda x: jax.pure_callback(again, VECTOR, x), VECTOR).bind([np.ones(2, "f4")])
+    with pytest.raises(cyxla.ExecutionError, match="or called again from its own host callback"):
+        bound()
+
+
 @pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit])
 def test_interrupts_fail_the_execution(kind: type[BaseException]) -> None:
     def stop(_: Any) -> Any:

@@ -265,6 +265,22 @@ def test_calls_of_python_by_any_primitive_are_refused() -> None:
 
     message = refusal(call, S((), "f4"), platform="cpu")
     assert "custom call xla_ffi_python_cpu_callback that names none of its host" in message
+    assert "Traceback" not in message
+
+
+@pytest.mark.parametrize(("given", "returned"), [("i4", "f4"), ("f4", "i4")])
+def test_callbacks_with_elements_smaller_than_a_byte_are_refused(given: str, returned: str) -> None:
+    dtypes = {"i4": jnp.int4, "f4": jnp.float32}
+
+    def call(x: Any) -> Any:
+        result = S((3,), dtypes[returned])
+        return jax.pure_callback(np.sin, result, x.astype(dtypes[given])).astype("f4")
+
+    message = refusal(call, S((3,), "f4"), platform="cpu")
+    side = "argument" if given == "i4" else "result"
+    assert "the host callback pure_callback at " in message
+    line = call.__code__.co_firstlineno + 2
+    assert f"test_lowering_refusals.py:{line} has a {side} of type tensor<3xi4>" in message
 
 
 @pytest.mark.parametrize(

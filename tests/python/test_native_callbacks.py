@@ -10,7 +10,7 @@ import pytest
 from support.native import PLUGINS, build_modules, plugin_variables, run_with_modules
 
 _CODE = """
-import logging, threading
+import gc, logging, threading, weakref
 import numpy as np
 import jax, jax.numpy as jnp
 import cyxla, c_callbacks
@@ -69,6 +69,55 @@ for function in (cheap, heavy):
             other.join()
 assert len(threads_seen) > 2  # C threads are known to Python while they call it
 assert cyxla.error_info().count == 2 * 2 * (1 + 1 + 1 + 4)
+
+# What native callers' callbacks raise goes at once, whatever Python waits for meanwhile.
+class Kept(Exception):
+    pass
+
+raised = weakref.WeakSet()
+
+def fail(a):
+    if a[0] == 0:
+        inside.set()
+        assert go_on.wait(60)
+    error = Kept("failed")
+    raised.add(error)
+    raise error
+
+def fail_cheaply(v, m):
+    return jax.pure_callback(fail, vector, v)
+
+def fail_heavily(v, m):
+    m = jax.lax.fori_loop(0, 4, lambda _, a: jnp.tanh(a @ a), m)
+    return jax.pure_callback(fail, vector, v + 0 * m[0, :2])
+
+def cause_of_run(executable, first):
+    try:
+        executable.run([np.full(2, first, "f4"), m])
+    except cyxla.ExecutionError as error:
+        return type(error.__cause__)
+
+def wait():
+    causes.append(cause_of_run(cheap, 0))
+
+inside, go_on, causes = threading.Event(), threading.Event(), []
+cheap, heavy = (
+    cyxla.compile_program(cyxla.lower(function, [vector, matrix]))[0]
+    for function in (fail_cheaply, fail_heavily)
+)
+waiting = threading.Thread(target=wait)
+waiting.start()
+assert inside.wait(60)
+for executable in (cheap, heavy):
+    failures, message = c_callbacks.execute(executable, given, addresses, 50, 2, False)
+    assert failures == 100
+    assert message.endswith("failed") and message.isprintable() and "#" not in message, message
+    gc.collect()
+    assert len(raised) == 0, len(raised)
+    assert cause_of_run(executable, 1) is Kept
+go_on.set()
+waiting.join()
+assert causes == [Kept], causes
 """
 
 

@@ -5,6 +5,9 @@
 
 #include <array>
 #include <atomic>
+#include <cfenv>
+#include <cstdint>
+#include <cstdio>
 #include <functional>
 #include <future>
 #include <string>
@@ -30,6 +33,8 @@ constexpr const char* kRefusal =
 std::atomic<int> steps_back = 0;
 std::atomic<int> steps_in = 0;
 bool has_something_to_give_up = true;
+std::uint64_t failure = 0;  // of the next callbacks
+std::uint64_t forgotten = 0;
 std::array<std::function<void()>, 2> bodies;  // of the host callbacks, by index
 
 class HostCallbacksTest : public test::RuntimeTest {
@@ -39,20 +44,25 @@ class HostCallbacksTest : public test::RuntimeTest {
     steps_back = 0;
     steps_in = 0;
     has_something_to_give_up = true;
-    set_host({.call =
-                  [](const pjrt::HostCall& call, pjrt::HostCallError& /*error*/) {
-                    bodies.at(call.function())();
-                    return true;
-                  },
-              .step_back = []() -> void* {
-                ++steps_back;
-                return has_something_to_give_up ? &steps_in : nullptr;
-              },
-              .step_in =
-                  [](void* state) {
-                    EXPECT_EQ(state, &steps_in);
-                    ++steps_in;
-                  }});
+    failure = forgotten = 0;
+    set_host(
+        {.call =
+             [](const pjrt::HostCall& call, pjrt::HostCallError& error, std::uint64_t& number) {
+               bodies.at(call.function())();
+               number = failure;
+               std::snprintf(error.data(), error.size(), "it failed");
+               return failure == 0;
+             },
+         .step_back = []() -> void* {
+           ++steps_back;
+           return has_something_to_give_up ? &steps_in : nullptr;
+         },
+         .step_in =
+             [](void* state) {
+               EXPECT_EQ(state, &steps_in);
+               ++steps_in;
+             },
+         .forget = [](std::uint64_t number) { forgotten = number; }});
   }
   void TearDown() override {
     set_host({});
@@ -197,6 +207,42 @@ TEST_F(HostCallbacksTest, TheSizeOfThePoolIsReadAsThePluginReadsIt) {
   EXPECT_TRUE(permitted("2", "1"));
   EXPECT_FALSE(permitted("0", "1"));
   EXPECT_TRUE(permitted("none", "8"));
+}
+
+TEST_F(HostCallbacksTest, TheFloatingPointStateOfTheHostIsItsOwn) {
+  ASSERT_EQ(std::fesetround(FE_DOWNWARD), 0);
+  call_back([] {
+    EXPECT_EQ(std::fegetround(), FE_TONEAREST);
+    std::fesetround(FE_UPWARD);
+  });
+  EXPECT_EQ(std::fegetround(), FE_DOWNWARD);
+  std::fesetround(FE_TONEAREST);
+}
+
+TEST_F(HostCallbacksTest, TheNumberOfAFailureIsForWhoeverExpectsIt) {
+  const ProgramReference program = program_with_callbacks();
+  bodies[0] = [] {};
+  failure = 7;
+  HostFrame frame;
+  pjrt::host_callback_handler(frame.start());
+  EXPECT_NE(frame.message(), "it failed");
+  const auto ended = [&] {
+    std::string message = "INTERNAL: " + frame.message();
+    const HostCallbackScope scope(*program);
+    { const HostCallbackScope within(*program); }
+    scope.end_failure(message.data());
+    return std::string(message.c_str());
+  };
+  EXPECT_EQ(ended(), "INTERNAL: it failed");
+  EXPECT_EQ(forgotten, 7U);
+  EXPECT_EQ(take_failure(), 0U);
+  forgotten = 0;
+  expect_failure();
+  EXPECT_EQ(ended(), "INTERNAL: it failed");
+  EXPECT_EQ(forgotten, 0U);
+  EXPECT_EQ(take_failure(), 7U);
+  EXPECT_EQ(ended(), "INTERNAL: it failed");
+  EXPECT_EQ(forgotten, 7U);
 }
 
 // Through a plugin that calls back on a thread of its own.

@@ -127,8 +127,9 @@ TEST_P(PreparedCallTest, IsOneThreadsAtATime) {
       [](void* running) {
         EXPECT_EQ(call(static_cast<cyxla_call*>(running)), -1);
         EXPECT_EQ(last_message(),
-                  "a prepared call of the program f is already running on another thread; prepare "
-                  "one call a thread");
+                  "a prepared call of the program f is already running on another thread, or "
+                  "called again from its own host callback; prepare one for each that runs at a "
+                  "time");
       },
       prepared.get());
   EXPECT_EQ(call(prepared.get()), 0) << last_message();
