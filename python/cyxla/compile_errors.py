@@ -89,7 +89,7 @@ def _explain_targets(program: Program) -> Iterator[str]:
         count, fault = ffi.jaxlib_registered()
         if fault is not None:
             yield f"Of jaxlib's handlers {count} were given to the plugin: {fault}."
-            if "No module named" in fault:
+            if fault.startswith("ModuleNotFoundError"):
                 yield "They come with JAX: pip install 'jax>=0.10.2'"
         yield "Register handlers of your own with cyxla.register_ffi_target."
     else:

@@ -129,8 +129,8 @@ def test_a_value_that_the_plugin_refuses_is_named() -> None:
         ({"xla_a": 2**63}, "compile option 'xla_a' must fit in 64 bits, got 9223372036854775808"),
         ({3: 1}, "the name of a compile option must be a string, got 3"),
         ({"": 1}, "the name of a compile option must be a string, got ''"),
-        ({"\ud800": 1}, "the name of a compile option must be a string, got '\\ud800'"),
-        ({"xla_a": "\ud800"}, "compile option 'xla_a' must be Unicode text, got '\\ud800'"),
+        ({"\ud800": 1}, "the name of a compile option must be a string, got '\\\\ud800'"),
+        ({"xla_a": "\ud800"}, "compile option 'xla_a' must be Unicode text, got '\\\\ud800'"),
         ([("xla_a", 1)], "options must be a mapping .* got list"),
     ],
 )
