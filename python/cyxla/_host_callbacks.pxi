@@ -116,13 +116,16 @@ cdef void begin_watched_call() noexcept:
 cdef int end_watched_call(int result) except -1:
     """Ends what begin_watched_call began; raises the error of a call that failed, with its cause."""
     global watched_calls
+    failed = None
     cause = failures.pop(take_failure(), None)
-    watched_calls -= 1
-    if watched_calls == 0:
-        failures.clear()
     if result != 0:
         try:
             raise_error()
-        except errors.ExecutionError as error:
-            raise error from cause
+        except errors.Error as error:
+            failed = error
+    watched_calls -= 1
+    if watched_calls == 0:
+        failures.clear()
+    if failed is not None:
+        raise failed from cause
     return 0

@@ -170,6 +170,7 @@ ffi::Error* host_callback_handler(ffi::CallFrame* frame) {
     return make_error(*frame, "a host callback was given a call frame of another FFI version");
   }
   HostCallError error;
+  error.front() = '\0';
   HostCall call;
   if (const char* fault = call.read(*reinterpret_cast<const ffi::ExecuteFrame*>(frame));
       fault != nullptr) {
