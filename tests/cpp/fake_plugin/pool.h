@@ -23,6 +23,9 @@ class Pool {
     Item* item = own.first;
     own.first = item->next_free;
     --own.length;
+    if (own.ended) {
+      own.leave(shared());
+    }
     return item;
   }
 
@@ -31,7 +34,7 @@ class Pool {
     item->next_free = own.first;
     own.first = item;
     // Items that one thread takes and another gives must come back to the first.
-    if (++own.length > kMaxLength) {
+    if (++own.length > kMaxLength || own.ended) {
       own.leave(shared());
     }
   }
@@ -48,6 +51,8 @@ class Pool {
   struct List {
     Item* first = nullptr;
     int length = 0;
+    // Destructors of other objects of the thread may use the plugin after that of this list.
+    bool ended = false;
 
     void adopt(Shared& from) noexcept {
       const std::lock_guard lock(from.mutex);
@@ -69,7 +74,10 @@ class Pool {
       length = 0;
     }
 
-    ~List() { leave(shared()); }
+    ~List() {
+      leave(shared());
+      ended = true;
+    }
   };
 
   static Shared& shared() {
