@@ -322,7 +322,8 @@ def test_another_plugin_file_than_the_loaded_one_gives_no_cache(tmp_path: Path) 
 def test_many_programs_at_once_and_many_processes(tmp_path: Path) -> None:
     programs = [example((size,)) for size in (1, 2, 3, 1, 2, 3)]
     first = cyxla.compile_programs(programs, cache=tmp_path, max_workers=2)
-    assert not first[0][1].from_cache
+    # Of two that are alike, whichever is compiled first is the one that is kept.
+    assert sum(not statistics.from_cache for _, statistics in first) >= 3
     second = cyxla.compile_programs(programs, cache=tmp_path)
     assert all(statistics.from_cache for _, statistics in second)
     assert len(entries(tmp_path)) == 3
