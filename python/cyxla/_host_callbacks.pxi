@@ -9,7 +9,6 @@ cdef enum:
 cdef int32_t TOKEN = dtypes.ElementType.TOKEN
 
 cdef object answer_host_call = None    # cyxla.host_callbacks.answer
-cdef bint targets_registered = False
 cdef int watched_calls = 0             # Python calls in flight of programs that call Python
 cdef dict failures = {}                # by number, for those calls
 cdef uint64_t last_failure = 0
@@ -17,12 +16,9 @@ cdef uint64_t last_failure = 0
 
 def use_host_callbacks(answer):
     """Let programs call Python through `answer`, before the first is compiled; whether this was the first time."""
-    global answer_host_call, targets_registered
-    cdef Runtime* runtime = need_runtime()
+    global answer_host_call
     cdef Host host
-    cdef string target
-    cdef string platform = b"Host"
-    if targets_registered:
+    if answer_host_call is not None:
         return False
     answer_host_call = answer
     host.call = run_host_callback
@@ -30,12 +26,14 @@ def use_host_callbacks(answer):
     host.step_in = take_gil
     host.forget = forget_failure
     set_host(host)
-    for i in range(kHostCallbackTargets.size()):
-        target = kHostCallbackTargets[i]
-        with nogil:
-            runtime.register_ffi_handler(target, platform, <void*>host_callback_handler)
-    targets_registered = True
     return True
+
+
+def host_callback_handlers():
+    """The handlers that answer calls of Python: a dict of their addresses by custom-call target."""
+    return {
+        kHostCallbackTargets[i].decode(): <uintptr_t>host_callback_handler for i in range(kHostCallbackTargets.size())
+    }
 
 
 cdef cpp_bool run_host_callback(const HostCall& call, HostCallError& error, uint64_t& failure) noexcept with gil:

@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from cyxla import host_callbacks, runtime
+from cyxla import ffi, host_callbacks, runtime
 from cyxla.compile_errors import explain, is_unreadable
 from cyxla.compile_settings import Cache, CompileOption, Settings, check_settings
 from cyxla.debug_options import jaxlib_debug_options
@@ -207,6 +207,8 @@ def _prepare_host_callbacks(program: Program, settings: Settings) -> Settings:
             f"program {program.name!r} cannot be called directly: {_CALLS_PYTHON}; leave route to"
             " 'auto' to execute it through PJRT"
         )
+    for target, address in _runtime.host_callback_handlers().items():
+        ffi.register_own(target, address)
     if _runtime.use_host_callbacks(host_callbacks.answer):
         # Exit steps run in the reverse of their order here. This one waits for callbacks in flight,
         # which need what JAX's own step takes down, and JAX may have come after the runtime.

@@ -235,6 +235,19 @@ def test_missing_custom_calls_are_listed_with_their_functions() -> None:
     assert "lapack" not in message  # those handlers are there
 
 
+def test_the_handler_of_host_callbacks_is_not_missing() -> None:
+    def function(a: Any) -> Any:
+        call = jax.ffi.ffi_call("my_own_target", jax.ShapeDtypeStruct(a.shape, a.dtype))
+        return jax.pure_callback(np.sin, jax.ShapeDtypeStruct(a.shape, a.dtype), call(a))
+
+    program = lower(function, [S((3,), "f4")], platform="cpu")
+    assert set(program.custom_call_targets) == {"my_own_target", "xla_ffi_python_cpu_callback"}
+    with pytest.raises(CompileError) as caught:
+        compile_program(program)
+    missing = [line for line in str(caught.value).splitlines() if line.startswith("  ")]
+    assert missing == ["  my_own_target: nobody registered a handler under this name"]
+
+
 def test_without_jaxlibs_handlers_the_error_says_why() -> None:
     output = run_code("""
         import cyxla, jax, jax.numpy as jnp

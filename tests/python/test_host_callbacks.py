@@ -344,6 +344,12 @@ def test_callbacks_may_execute_programs() -> None:
     np.testing.assert_array_equal(bound()[0], [4, 4])
 
 
+def test_what_lowering_binds_is_what_the_handlers_answer() -> None:
+    from cyxla import _runtime, callback_calls
+
+    assert set(_runtime.host_callback_handlers()) == callback_calls.TARGETS
+
+
 def test_programs_with_callbacks_compile_in_parallel() -> None:
     def times(k: int) -> cyxla.Program:
         return cyxla.lower(
