@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any, Final
 
-from cyxla import plugins, runtime, xla_flags
+from cyxla import plugin_environment, plugins, runtime, xla_flags
 from cyxla.dtypes import ArrayType
 from cyxla.errors import ArgumentError, LargeConstantsWarning, LoweringError, PluginError
 from cyxla.program import Program, ProgramArray, identifier
@@ -24,6 +24,14 @@ __all__ = ["LARGE_CONSTANTS_BYTES", "Program", "ProgramArray", "lower"]
 # constants in advance: 48 ms instead of 21 for the sine of 256 KiB, 2 s for that of 16 MiB. Below
 # it is hard to see: 25 ms for 64 KiB.
 LARGE_CONSTANTS_BYTES: Final = 256 * 1024
+
+# By which plugins are found and chosen.
+_VARIABLES: Final = (
+    plugins.PLUGIN_ENVIRONMENT_VARIABLE,
+    plugins.PLATFORM_ENVIRONMENT_VARIABLE,
+    plugin_environment.TPU_LIBRARY_VARIABLE,
+    plugin_environment.LIBRARIES_VARIABLE,
+)
 
 
 def lower(
@@ -57,8 +65,9 @@ def lower(
             Python scalars have the dtypes that `jax.jit` gives them.
         platform: JAX's lowering platform: "cpu", "cuda", "rocm" or "tpu". None takes that of the
             loaded plugin, else that of the plugin that `find_plugin` would choose, else "cpu".
-            Installed plugins are looked for once, and again when `sys.path` or the environment
-            variable CYXLA_PJRT_PLUGIN or CYXLA_PLATFORM has changed.
+            Plugins are looked for once, and again when `sys.path` or an environment variable that
+            names one has changed: CYXLA_PJRT_PLUGIN, CYXLA_PLATFORM, TPU_LIBRARY_PATH or
+            PJRT_NAMES_AND_LIBRARY_PATHS.
         name: name of the program; None takes the function's.
         x64: whether to trace with 64-bit types enabled, as `jax.enable_x64` does. None enables
             them when a declared leaf is 64 bits wide (complex128 included), and follows JAX's own
@@ -137,9 +146,8 @@ def _default_platform() -> str:
     loaded = runtime.current_platform()
     if loaded is not None:
         return loaded
-    names = (plugins.PLUGIN_ENVIRONMENT_VARIABLE, plugins.PLATFORM_ENVIRONMENT_VARIABLE)
     try:
-        return _found_platform(tuple(map(os.environ.get, names)), tuple(sys.path))
+        return _found_platform(tuple(map(os.environ.get, _VARIABLES)), tuple(sys.path))
     except PluginError:  # lowering needs no plugin
         return "cpu"
 

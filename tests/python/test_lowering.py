@@ -247,6 +247,10 @@ def test_plugins_are_looked_for_once_for_an_environment(monkeypatch: pytest.Monk
     monkeypatch.syspath_prepend("/nowhere")
     assert lower(jnp.sin, [S((), "f4")]).platform == "tpu"
     assert searches == [None, "tpu", "tpu"]
+    for variable in ("CYXLA_PJRT_PLUGIN", "TPU_LIBRARY_PATH", "PJRT_NAMES_AND_LIBRARY_PATHS"):
+        monkeypatch.setenv(variable, "/nowhere")
+        assert lower(jnp.sin, [S((), "f4")]).platform == "tpu"
+    assert searches == [None, *["tpu"] * 5]
 
 
 def test_a_platform_of_an_installed_plugin_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
