@@ -128,20 +128,21 @@ void Runtime::check_not_forked(const char* what) {
   }
 }
 
-void Runtime::check_open(const char* what) const {
+std::shared_lock<std::shared_mutex> Runtime::stay_open(const char* what) {
+  check_not_forked(what);
+  std::shared_lock lock(lifetime_);
   if (shut_down_) {
     throw Error(ErrorCode::kShutdown, "",
                 std::string("cannot ") + what + ": the runtime is shut down");
   }
+  return lock;
 }
 
 Program* Runtime::compile(std::string_view code, std::string_view format,
                           const pjrt::OptionOverrides& overrides, Signature signature,
                           CompileStatistics& statistics, const RouteRequest& request,
                           std::string_view debug_options, std::string* serialized) {
-  check_not_forked("compile");
-  const std::shared_lock lock(lifetime_);
-  check_open("compile");
+  const std::shared_lock lock = stay_open("compile");
   const PluginFloatingPointScope floating_point;
   destroy_idle_programs();
   signature.marks_donation = marks_donation(code);
@@ -164,9 +165,7 @@ Program* Runtime::compile(std::string_view code, std::string_view format,
 
 Program* Runtime::load_compiled(const std::string& serialized, Signature signature,
                                 const RouteRequest& request) {
-  check_not_forked("load a compiled program");
-  const std::shared_lock lock(lifetime_);
-  check_open("load a compiled program");
+  const std::shared_lock lock = stay_open("load a compiled program");
   const PluginFloatingPointScope floating_point;
   destroy_idle_programs();
   // Not serialized anew for the direct route: that would leave out what it reads.
@@ -211,33 +210,25 @@ void Runtime::choose_route(Program& program, const RouteRequest& request,
 }
 
 std::string Runtime::direct_refusal(bool may_fork) {
-  check_not_forked("try the direct route");
-  const std::shared_lock lock(lifetime_);
-  check_open("try the direct route");
+  const std::shared_lock lock = stay_open("try the direct route");
   const PluginFloatingPointScope floating_point;
   return direct_route_.plugin_refusal(may_fork);
 }
 
 std::string Runtime::serialize(const Program& program) {
-  check_not_forked("serialize a program");
-  const std::shared_lock lock(lifetime_);
-  check_open("serialize a program");
+  const std::shared_lock lock = stay_open("serialize a program");
   const PluginFloatingPointScope floating_point;
   return program.executable().serialize();
 }
 
 pjrt::FfiRegistration Runtime::register_ffi_handler(const std::string& target,
                                                     const std::string& platform, void* handler) {
-  check_not_forked("register a custom-call target");
-  const std::shared_lock lock(lifetime_);
-  check_open("register a custom-call target");
+  const std::shared_lock lock = stay_open("register a custom-call target");
   return ffi_registry_.register_handler(target, platform, handler);
 }
 
 void Runtime::register_gpu_custom_call(const std::string& target, const pjrt::GpuHandler& handler) {
-  check_not_forked("register a custom-call target");
-  const std::shared_lock lock(lifetime_);
-  check_open("register a custom-call target");
+  const std::shared_lock lock = stay_open("register a custom-call target");
   pjrt::register_gpu_custom_call(plugin_.api(), target, handler);
 }
 

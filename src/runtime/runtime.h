@@ -97,7 +97,8 @@ class Runtime {
           std::vector<std::string> dropped_options);
 
   static void check_not_forked(const char* what);
-  void check_open(const char* what) const;
+  // Keeps the runtime open, shared with others. Throws Error (kShutdown, kFork) when it is not.
+  std::shared_lock<std::shared_mutex> stay_open(const char* what);
   Program* add_program(pjrt::LoadedExecutable executable, Signature signature,
                        const RouteRequest& request, const std::string& serialized);
   void choose_route(Program& program, const RouteRequest& request, const std::string& serialized);
