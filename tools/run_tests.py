@@ -119,14 +119,7 @@ class Session:
         """Download JAX's plugins for GPUs and TPUs and test with them; one interpreter."""
         version = list(self.pythons)[-1]  # the oldest has no wheels of JAX's newest version
         python = self._installed(version)
-        command: list[str | Path] = [python, "-m", "pytest", "-c", ROOT / "pyproject.toml"]
-        command += [
-            f"--rootdir={ROOT}",
-            "-p",
-            "no:cacheprovider",
-            ROOT / "tests" / "wheels",
-            *self.pytest_arguments,
-        ]
+        command = self._pytest_command(python, "wheels")
         with step(f"tests with JAX's wheels on {version}"):
             self._run_runner(f"wheels, Python {version}:", " in ", command, BUILD)
 
@@ -185,24 +178,22 @@ class Session:
         # An empty folder: nothing of the source tree is importable from it.
         folder = BUILD / f"pytest-{version}"
         folder.mkdir(parents=True, exist_ok=True)
-        command: list[str | Path] = [
-            python,
-            "-m",
-            "pytest",
-            "-c",
-            ROOT / "pyproject.toml",
-            f"--rootdir={ROOT}",
-        ]
-        command += ["-p", "no:cacheprovider", *([] if is_main else ["-m", "not checks"])]
+        options = [] if is_main else ["-m", "not checks"]
         # The tests of a file stay together: they share what its fixtures made.
-        command += ["--numprocesses=2", "--dist=loadfile"]
-        command += [ROOT / "tests" / "python", *self.pytest_arguments]
+        options += ["--numprocesses=2", "--dist=loadfile"]
+        command = self._pytest_command(python, "python", *options)
         variables = {
             "CYXLA_REQUIRE_INSTALLED": str(environment_folder(version)),
             "PATH": f"{python.parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
         }
         with step(f"Python tests on {version}"):
             self._run_runner(f"pytest, Python {version}:", " in ", command, folder, variables)
+
+    def _pytest_command(self, python: Path, tests: str, *options: str) -> list[str | Path]:
+        """Return the command that runs a folder of tests."""
+        command: list[str | Path] = [python, "-m", "pytest", "-c", ROOT / "pyproject.toml"]
+        command += [f"--rootdir={ROOT}", "-p", "no:cacheprovider", *options]
+        return [*command, ROOT / "tests" / tests, *self.pytest_arguments]
 
     def _run_runner(
         self,
