@@ -7,7 +7,6 @@ CYXLA_REPETITIONS says how often, 3 by default: `make life` repeats a hundred ti
 from __future__ import annotations
 
 import os
-import pickle
 import signal
 import subprocess
 from pathlib import Path
@@ -24,17 +23,28 @@ from support.native import build_modules
 _REPETITIONS = int(os.environ.get("CYXLA_REPETITIONS", "3"))
 _SECONDS = 60  # a hang; the machine may be busy
 
-# The process has no need of JAX: it compiles a program that was lowered here, once.
+# The process has no need of JAX, unless a function of it is called back: the programs were lowered
+# and saved here, once.
 _START = """
-import contextlib, pickle, sys, threading, time
+import contextlib, sys, threading, time
 sys.path.insert(0, {modules!r})
 import numpy as np, cyxla, c_threads
 
 cyxla.initialize(jax_targets=False)
-with open({programs!r}, "rb") as file:
-    line, long = pickle.load(file)
-line = cyxla.compile_program(line, route={route!r})[0]
-long = cyxla.compile_program(long, route={route!r})[0]
+
+def saved(name):
+    program = cyxla.Program.load({programs!r} + "/" + name)
+    return cyxla.compile_program(program, route={route!r})[0]
+
+def calling():
+    import jax
+    def callback(x):
+        time.sleep(0.001)
+        return 2 * x + 1
+    types = jax.ShapeDtypeStruct((8,), "f4")
+    program = cyxla.lower(lambda x: jax.pure_callback(callback, types, x), [types])
+    return cyxla.compile_program(program)[0]
+
 entered = threading.Semaphore(0)
 
 def run(executable):
@@ -49,10 +59,12 @@ def run(executable):
 def start(executable):
     threading.Thread(target=run, args=(executable,), daemon=True).start()
 """
+_NATIVE = "c_threads.start([({}, 2.0, 1.0)], 3, 10**12)"
 _THREADS = {
-    "Python": "start(line); start(long); start(long)",
-    "native": "c_threads.start([(line, 2.0, 1.0)], 4, 10**12); entered.release()",
-    "both": "start(long); c_threads.start([(line, 2.0, 1.0)], 3, 10**12)",
+    "Python": "start(saved('line')); long = saved('long'); start(long); start(long)",
+    "native": _NATIVE.format("saved('line')") + "; entered.release()",
+    "both": "start(saved('long')); " + _NATIVE.format("saved('line')"),
+    "callbacks": "called = calling(); start(called); " + _NATIVE.format("called"),
 }
 _ENDS = {
     "return": ("", 0),
@@ -68,18 +80,25 @@ _ENDS = {
 
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Pickled programs: one of microseconds, one of milliseconds."""
-    path = tmp_path_factory.mktemp("programs") / "programs.pickle"
+    """A folder with saved programs: one of microseconds, one of milliseconds."""
+    folder = tmp_path_factory.mktemp("programs")
     line = cyxla.lower(lambda x: 2 * x + 1, [jax.ShapeDtypeStruct((8,), jnp.float32)])
+    line.save(folder / "line")
     long = cyxla.lower(
         lambda x: heat(x, num_steps=3000), [jax.ShapeDtypeStruct((16,), jnp.float32)]
     )
-    path.write_bytes(pickle.dumps((line, long)))
-    return path
+    long.save(folder / "long")
+    return folder
 
 
-@pytest.mark.parametrize("route", ["pjrt", "auto"])
-@pytest.mark.parametrize("threads", _THREADS)
+@pytest.mark.parametrize(
+    ("threads", "route"),
+    [
+        (threads, route)
+        for threads in _THREADS
+        for route in (["pjrt"] if threads == "callbacks" else ["pjrt", "auto"])
+    ],
+)
 def test_the_process_ends_while_threads_execute(
     tmp_path_factory: pytest.TempPathFactory, programs: Path, threads: str, route: str
 ) -> None:
