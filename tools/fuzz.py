@@ -10,6 +10,8 @@ from soak import EXPECT_REPORT
 from steps import BUILD, ROOT, configure, digest, is_done, mark_done, run, step
 
 FUZZERS = ("read_plan", "attributes", "options", "program_file")
+# What a fuzzer's last lines tell of its executions.
+EXECUTED = "stat::number_of_executed_units"
 # Without a corpus of its own a fuzzer begins with nothing.
 _WITH_CORPUS = ("read_plan",)
 _FOLDER = BUILD / "fuzz"
@@ -51,7 +53,7 @@ def _command(executable: str, findings: Path, corpus: Path) -> list[str | Path]:
     findings.mkdir(parents=True, exist_ok=True)
     command: list[str | Path] = [_FOLDER / "tests" / "fuzz" / executable, corpus]
     command += [f"-artifact_prefix={findings}/", f"-timeout={_SECONDS_PER_INPUT}"]
-    return [*command, "-print_funcs=0"]
+    return [*command, "-print_funcs=0", "-print_final_stats=1"]
 
 
 def fuzz_command(fuzzer: str, python: Path, seconds: int) -> list[str | Path]:

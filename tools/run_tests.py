@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from environment import environment_folder, make_environment
-from fuzz import FUZZERS, build_fuzzers, find_planted, fuzz_command
+from fuzz import EXECUTED, FUZZERS, build_fuzzers, find_planted, fuzz_command
 from matrix import ROWS
 from memcheck import run_memcheck
 from package import install_wheel
@@ -134,7 +134,7 @@ class Session:
         command = fuzz_command(fuzzer, python, self.fuzz_seconds)
         with step(f"fuzzing {fuzzer}"):
             self._run_runner(
-                f"fuzz, {fuzzer}:", "_fuzzer: ", command, timeout=self.fuzz_seconds + 1200
+                f"fuzz, {fuzzer}:", EXECUTED, command, timeout=self.fuzz_seconds + 1200
             )
 
     def _each(self, action: Callable[[str], None], names: Iterable[str]) -> None:
