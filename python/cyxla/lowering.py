@@ -89,6 +89,8 @@ def lower(
     """
     if not callable(function):
         raise ArgumentError(f"function must be callable, got {type(function).__name__}")
+    if x64 is not None and not isinstance(x64, bool):
+        raise ArgumentError(f"x64 must be True, False or None, got {x64!r} ({type(x64).__name__})")
     name = _checked_name(function, name)
     platform = _checked_platform(platform)
     try:

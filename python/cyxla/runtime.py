@@ -90,6 +90,7 @@ class ErrorInfo(NamedTuple):
 class _State(NamedTuple):
     info: RuntimeInfo
     options: Mapping[str, OptionValue]  # as asked for: the plugin may have dropped some
+    jax_targets: bool
     process: int
 
 
@@ -111,7 +112,8 @@ def initialize(
 
     Calling it is optional: the first function that needs a plugin loads the default one. There is
     one plugin per process: a later call returns the details of the first, with a RuntimeWarning if
-    it asks for another plugin or other options. After a failure it can be called again.
+    it asks for another plugin, other options or none of JAX's targets. After a failure it can be
+    called again.
 
     Args:
         plugin: a plugin, or the path of one; a path is loaded with the default options of
@@ -134,6 +136,8 @@ def initialize(
         ForkError: this process was forked from one that had initialized the runtime.
         Error: this is a subinterpreter, or the extension module is not installed.
     """
+    if not isinstance(jax_targets, bool):
+        raise ArgumentError(f"jax_targets must be True or False, got {jax_targets!r}")
     if threads is not None:
         checked_threads(threads)
     if options is None:
@@ -145,6 +149,8 @@ def initialize(
                 return _load(chosen, advice, options, jax_targets, threads).info
     state = _own_state()
     asked = _asked_otherwise(state, plugin, platform, options)
+    if state.jax_targets and not jax_targets:  # true is the default, so it asks for nothing
+        asked.append("jax_targets=False")
     if asked:
         loaded = state.info.plugin
         warnings.warn(
@@ -307,7 +313,7 @@ def _load(
         threads=threads,
     )
     atexit.register(extension.shutdown)
-    state = _State(info, create_options, os.getpid())
+    state = _State(info, create_options, jax_targets, os.getpid())
     try:
         ffi.attach(
             plugin.platform,

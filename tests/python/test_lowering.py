@@ -158,6 +158,12 @@ def test_not_callable() -> None:
         lower(3, [])  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("x64", ["no", 1, 0.0])
+def test_x64_that_is_no_bool(x64: Any) -> None:
+    with pytest.raises(ArgumentError, match="x64 must be True, False or None, got"):
+        lower(lambda x: x, [S((2,), "f4")], x64=x64)
+
+
 def raises(x: Any) -> Any:
     raise ZeroDivisionError("on purpose")
 

@@ -101,6 +101,7 @@ def test_later_calls_return_the_details_of_the_first() -> None:
             {{"plugin": cyxla.find_plugin("cpu")}},
             {{"platform": "cuda"}},
             {{"options": {{"cpu_device_count": 2, "asynchronous": 0, "nonsense": 1}}}},
+            {{"jax_targets": False}},
         ):
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
@@ -122,6 +123,7 @@ def test_later_calls_return_the_details_of_the_first() -> None:
         f"{loaded}the option cpu_device_count=1{advice}",
         f"{loaded}platform 'cuda'{advice}",
         f"{loaded}the option asynchronous=0; the option nonsense=1{advice}",
+        f"{loaded}jax_targets=False{advice}",
         "threads=4 comes too late: the plugin was loaded with threads=3, and its pool keeps its "
         "size. Call cyxla.initialize(threads=4) before anything else needs the plugin, or set "
         "CYXLA_NUM_THREADS",

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -110,6 +111,12 @@ def test_an_argument_that_is_no_number_of_threads(threads: object) -> None:
         cyxla.initialize(threads=threads)  # type: ignore[arg-type]
     assert str(caught.value) == f"threads is {threads!r}; it takes an int from 1 to 65536"
     assert checked_threads(65536) == 65536
+
+
+@pytest.mark.parametrize("jax_targets", [None, 1, "no"])
+def test_jax_targets_that_is_no_bool(jax_targets: Any) -> None:
+    with pytest.raises(ArgumentError, match="jax_targets must be True or False, got"):
+        cyxla.initialize(jax_targets=jax_targets)
 
 
 def test_more_devices_than_threads() -> None:
