@@ -282,6 +282,7 @@ def test_a_folder_that_cannot_be_used_is_one_warning(tmp_path: Path) -> None:
             warnings.simplefilter("error")
             assert not is_hit(example(), folder)
     assert list(open_to_all.iterdir()) == []
+    assert executable_cache.refusal(file) == "it is no folder"
 
 
 def test_a_folder_of_another_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import cyxla
+from c_library import build_library
 from child_process import run_code
 from cpu_plugins import CPU_LIBRARIES, variables
 from cyxla import xla_flags
@@ -95,9 +96,49 @@ def test_without_the_variable_no_process_is_started(monkeypatch: pytest.MonkeyPa
         if value is not None:
             monkeypatch.setenv("XLA_FLAGS", value)
         xla_flags.check_for_jax()
-        xla_flags.check_for_plugin(Path("/p.so"), {}, set(), (), "the plugin /p.so")
+        _check()
     # Nor is one of a program that embeds Python: it would start anew.
     monkeypatch.setenv("XLA_FLAGS", "--xla_nope=1")
     for executable in ("/usr/bin/solver", "", None):
         monkeypatch.setattr("sys.executable", executable)
-        xla_flags.check_for_plugin(Path("/p.so"), {}, set(), (), "the plugin /p.so")
+        _check()
+
+
+def _check(*preload: Path) -> None:
+    xla_flags.check_for_plugin(Path("/p.so"), {}, set(), preload, "the plugin /p.so")
+
+
+def test_the_child_opens_what_is_preloaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    library = build_library(
+        tmp_path / "preloaded.so",
+        "#include <stdlib.h>\n__attribute__((constructor)) static void begin(void) { abort(); }\n",
+    )
+    monkeypatch.setenv("XLA_FLAGS", "--xla_nope=1")
+    with pytest.raises(cyxla.PluginError, match=r"it ends without a message\. Unset it"):
+        _check(library)
+
+
+def test_the_child_finds_modules_where_this_process_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Not by the environment, which the child would have too.
+    package = tmp_path / "cyxla"
+    package.mkdir()
+    (package / "__init__.py").write_text("import os\nos.abort()\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("XLA_FLAGS", "--xla_nope=1")
+    with pytest.raises(cyxla.PluginError, match="it ends without a message"):
+        _check()
+
+
+def test_a_child_that_tells_nothing_is_no_complaint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XLA_FLAGS", "--xla_nope=1")
+    python = tmp_path / "python"
+    monkeypatch.setattr("sys.executable", str(python))
+    _check()  # it cannot be started
+    python.write_text("#!/bin/sh\nexec sleep 60\n")
+    python.chmod(0o755)
+    monkeypatch.setattr(xla_flags, "_SECONDS", 0.1)
+    _check()  # it does not end
