@@ -289,9 +289,6 @@ void Runtime::shut_down() noexcept {
   const std::lock_guard only_one(runtime->shut_down_mutex_);
   {
     const std::unique_lock lock(runtime->lifetime_);
-    if (runtime->shut_down_) {
-      return;
-    }
     runtime->shut_down_ = true;
     const std::lock_guard programs_lock(runtime->programs_mutex_);
     for (Program* program : runtime->programs_) {
