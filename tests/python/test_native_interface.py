@@ -80,6 +80,8 @@ def test_only_an_executable_has_a_spec(c_table: ModuleType) -> None:
     for wrong in (None, 3, cyxla.Executable, "executable"):
         with pytest.raises(TypeError, match=f"a cyxla.Executable, got {type(wrong).__name__}"):
             c_table.program_spec(wrong)
+    with pytest.raises(TypeError, match=r"a cyxla\.Executable, got NULL"):
+        c_table.program_spec_of_null()
 
 
 def test_the_spec_tells_the_signature(c_table: ModuleType) -> None:

@@ -206,6 +206,11 @@ static PyObject* py_program_spec(PyObject* self, PyObject* executable) {
   return spec == NULL ? NULL : from_address(spec);
 }
 
+static PyObject* py_program_spec_of_null(PyObject* self, PyObject* none) {
+  (void)none;
+  return py_program_spec(self, NULL);
+}
+
 static PyObject* py_retain(PyObject* self, PyObject* spec) {
   (void)self;
   cyxla->retain(to_address(spec));
@@ -304,6 +309,7 @@ static PyMethodDef methods[] = {
     {"call_null", py_call_null, METH_NOARGS, NULL},
     {"discard", py_discard, METH_O, NULL},
     {"program_spec", py_program_spec, METH_O, NULL},
+    {"program_spec_of_null", py_program_spec_of_null, METH_NOARGS, NULL},
     {"retain", py_retain, METH_O, NULL},
     {"release", py_release, METH_O, NULL},
     {"describe", py_describe, METH_O, NULL},
