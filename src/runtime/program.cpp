@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/floating_point.h"
 #include "runtime/thread_slot.h"
 
 namespace cyxla::runtime {
@@ -137,6 +138,7 @@ Context* Program::make_context() noexcept {
 void Program::drop_context(Context* context) noexcept {
   // Destroyed under the lock, so that close() and with it the end of the client wait for the
   // context's buffers.
+  const PluginFloatingPointScope floating_point;
   const std::lock_guard lock(mutex_);
   const auto found = std::find_if(contexts_.begin(), contexts_.end(),
                                   [&](const auto& owned) { return owned.get() == context; });

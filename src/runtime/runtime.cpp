@@ -224,11 +224,13 @@ std::string Runtime::serialize(const Program& program) {
 pjrt::FfiRegistration Runtime::register_ffi_handler(const std::string& target,
                                                     const std::string& platform, void* handler) {
   const std::shared_lock lock = stay_open("register a custom-call target");
+  const PluginFloatingPointScope floating_point;
   return ffi_registry_.register_handler(target, platform, handler);
 }
 
 void Runtime::register_gpu_custom_call(const std::string& target, const pjrt::GpuHandler& handler) {
   const std::shared_lock lock = stay_open("register a custom-call target");
+  const PluginFloatingPointScope floating_point;
   pjrt::register_gpu_custom_call(plugin_.api(), target, handler);
 }
 
@@ -237,6 +239,7 @@ void Runtime::release(Program& program) noexcept {
     return;  // a forked child leaves the plugin's objects alone
   }
   program.begin_close(Program::State::kDropped);
+  const PluginFloatingPointScope floating_point;
   const std::shared_lock lock(lifetime_);
   {
     const std::lock_guard programs_lock(programs_mutex_);
@@ -286,6 +289,7 @@ void Runtime::shut_down() noexcept {
   if (runtime == nullptr || forked()) {
     return;
   }
+  const PluginFloatingPointScope floating_point;
   const std::lock_guard only_one(runtime->shut_down_mutex_);
   {
     const std::unique_lock lock(runtime->lifetime_);

@@ -119,7 +119,7 @@ uint64_t fake_plugin_calls(const char* function);
 /* Executions that have begun and not ended. */
 int64_t fake_plugin_running(void);
 /* Misuses of the API since the last reset: dead or foreign handles, wrong struct sizes, wrong order
- * of destruction. */
+ * of destruction, a call in another floating-point state than a program starts with. */
 uint64_t fake_plugin_violations(void);
 /* 1 while the calling thread runs a function of the table. */
 int32_t fake_plugin_inside(void);

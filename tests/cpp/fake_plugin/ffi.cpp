@@ -9,6 +9,7 @@
 #include "gpu_custom_call.h"
 #include "ledger.h"
 #include "settings.h"
+#include "table.h"
 
 namespace fake_plugin {
 namespace {
@@ -38,9 +39,7 @@ PJRT_Error* register_handler(RegisterHandlerArgs* args) {
       failure) {
     return make_error(*failure);
   }
-  if (args->struct_size != kRegisterHandlerArgsSize) {
-    violation("PJRT_FFI_Register_Handler", "wrong struct_size");
-  }
+  check_entry(Function::PJRT_FFI_Register_Handler, args->struct_size == kRegisterHandlerArgsSize);
   // As the real ones: why a handler was dropped is kept from the caller.
   destroy(keep_handler(std::string(args->target_name, args->target_name_size),
                        std::string(args->platform_name, args->platform_name_size), args->handler));

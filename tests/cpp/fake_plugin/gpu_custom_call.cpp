@@ -8,6 +8,7 @@
 #include "error.h"
 #include "ledger.h"
 #include "settings.h"
+#include "table.h"
 
 namespace fake_plugin {
 namespace {
@@ -36,9 +37,8 @@ PJRT_Error* register_custom_call(RegisterCustomCallArgs* args) {
       failure) {
     return make_error(*failure);
   }
-  if (args->struct_size != kRegisterCustomCallArgsSize) {
-    violation("PJRT_Gpu_Register_Custom_Call", "wrong struct_size");
-  }
+  check_entry(Function::PJRT_Gpu_Register_Custom_Call,
+              args->struct_size == kRegisterCustomCallArgsSize);
   char handler[128];
   std::snprintf(handler, sizeof handler, " %d %p %p %p %p\n", args->api_version,
                 args->handler_instantiate, args->handler_prepare, args->handler_initialize,

@@ -3,6 +3,11 @@
 
 #include <algorithm>
 #include <bitset>
+#include <cfenv>
+
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+#endif
 
 #include "error.h"
 #include "ffi.h"
@@ -35,6 +40,18 @@ class Inside {
   ~Inside() { --depth; }
 };
 
+// The state that a program starts with, but for the flags of exceptions.
+bool has_initial_floating_point() noexcept {
+#if defined(__x86_64__)
+  constexpr unsigned kFlags = 0x3f;
+  constexpr unsigned kInitial = 0x1f80;
+  if ((_mm_getcsr() & ~kFlags) != kInitial) {
+    return false;
+  }
+#endif
+  return std::fegetround() == FE_TONEAREST;
+}
+
 // Stands in the slots beyond the table's size.
 PJRT_Error* beyond_the_table(void* /*args*/) {
   violation("PJRT_Api", "a function beyond struct_size was called");
@@ -42,7 +59,7 @@ PJRT_Error* beyond_the_table(void* /*args*/) {
 }
 
 // What every function does before its own work, and after it: counts, fails as planned, checks the
-// struct's size.
+// struct's size and the floating-point state.
 template <Function kFunction, bool kLate, auto kImplementation, std::size_t kSize, typename Args>
 PJRT_Error* entry(Args* args) {
   const Inside inside;
@@ -51,9 +68,7 @@ PJRT_Error* entry(Args* args) {
   if (failure && !kLate) {
     return make_error(*failure);
   }
-  if (args->struct_size != kSize) {
-    violation(function_name(kFunction), "struct_size is not that of the header");
-  }
+  check_entry(kFunction, args->struct_size == kSize);
   if constexpr (!kLate) {
     if (next_failure(FailureOf::kHollowCall, kFunction)) {
       return nullptr;
@@ -74,9 +89,7 @@ template <Function kFunction, auto kImplementation, std::size_t kSize, typename 
 void void_entry(Args* args) {
   const Inside inside;
   count_call(kFunction);
-  if (args->struct_size != kSize) {
-    violation(function_name(kFunction), "struct_size is not that of the header");
-  }
+  check_entry(kFunction, args->struct_size == kSize);
   kImplementation(*args);
 }
 
@@ -119,6 +132,15 @@ void fill_table() noexcept {
   for (std::size_t i = std::max(api.struct_size / sizeof(void*), kFirstFunction);
        i < sizeof api / sizeof(void*); ++i) {
     slots[i] = reinterpret_cast<void*>(beyond_the_table);
+  }
+}
+
+void check_entry(Function function, bool struct_size_is_right) noexcept {
+  if (!struct_size_is_right) {
+    violation(function_name(function), "struct_size is not that of the header");
+  }
+  if (!has_initial_floating_point()) {
+    violation(function_name(function), "called in the caller's floating-point state");
   }
 }
 
