@@ -91,6 +91,7 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.timeout(_REPETITIONS * _SECONDS)  # each has its own time limit
 @pytest.mark.parametrize(
     ("threads", "route"),
     [
