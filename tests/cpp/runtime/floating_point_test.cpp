@@ -37,9 +37,11 @@ class CallersFloatingPointTest : public test::RuntimeTest {
 };
 
 TEST_F(CallersFloatingPointTest, NoOperationCallsThePluginInIt) {
+  fake.set(FAKE_PLUGIN_PLATFORM, 1);  // for the direct route
   std::string serialized;
   ProgramReference program;
   rounding_upward("load", [&] { loaded(); });
+  rounding_upward("try the direct route", [&] { loaded().direct_refusal(false); });
   rounding_upward("compile", [&] {
     CompileStatistics statistics;
     program.reset(loaded().compile(kDouble, "fake", {}, signature_of(kDouble), statistics, {}, {},
