@@ -38,6 +38,7 @@ class CallersFloatingPointTest : public test::RuntimeTest {
 
 TEST_F(CallersFloatingPointTest, NoOperationCallsThePluginInIt) {
   fake.set(FAKE_PLUGIN_PLATFORM, 1);  // for the direct route
+  fake.set(FAKE_PLUGIN_GPU_CUSTOM_CALL, 1);
   std::string serialized;
   ProgramReference program;
   rounding_upward("load", [&] { loaded(); });
@@ -67,6 +68,9 @@ TEST_F(CallersFloatingPointTest, NoOperationCallsThePluginInIt) {
   rounding_upward("register", [&] {
     loaded().register_ffi_handler("target", "Host", test::handler_address<0, 2>());
   });
+  int stage = 0;  // only its address matters
+  rounding_upward("register for a GPU",
+                  [&] { loaded().register_gpu_custom_call("target", {.execute = &stage}); });
   rounding_upward("shut down", [&] { Runtime::shut_down(); });
 }
 
