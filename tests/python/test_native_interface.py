@@ -305,5 +305,7 @@ def test_there_is_no_executable_without_a_program() -> None:
         with pytest.raises(TypeError, match="not an acceptable base type"):
             type("Derived", (class_,), {"__init__": lambda self: None})
     for reuse in (copy.copy, copy.deepcopy, pickle.dumps):
-        with pytest.raises(TypeError, match="pickle the Program and compile it in the other process"):
+        with pytest.raises(
+            TypeError, match="pickle the Program and compile it in the other process"
+        ):
             reuse(executable)
