@@ -130,12 +130,16 @@ void Runtime::check_not_forked(const char* what) {
 
 std::shared_lock<std::shared_mutex> Runtime::stay_open(const char* what) {
   check_not_forked(what);
-  std::shared_lock lock(lifetime_);
-  if (shut_down_) {
-    throw Error(ErrorCode::kShutdown, "",
-                std::string("cannot ") + what + ": the runtime is shut down");
+  // Looked at before the lock too: a shared mutex prefers those who share it, so threads that keep
+  // coming would keep shut_down() waiting for ever.
+  if (!shut_down_) {
+    std::shared_lock lock(lifetime_);
+    if (!shut_down_) {
+      return lock;
+    }
   }
-  return lock;
+  throw Error(ErrorCode::kShutdown, "",
+              std::string("cannot ") + what + ": the runtime is shut down");
 }
 
 Program* Runtime::compile(std::string_view code, std::string_view format,
@@ -291,9 +295,9 @@ void Runtime::shut_down() noexcept {
   }
   const PluginFloatingPointScope floating_point;
   const std::lock_guard only_one(runtime->shut_down_mutex_);
+  runtime->shut_down_ = true;
   {
     const std::unique_lock lock(runtime->lifetime_);
-    runtime->shut_down_ = true;
     const std::lock_guard programs_lock(runtime->programs_mutex_);
     for (Program* program : runtime->programs_) {
       program->begin_close(Program::State::kShutDown);

@@ -115,10 +115,10 @@ class Runtime {
   std::mutex shut_down_mutex_;  // held by whoever shuts down, for as long as that takes
   std::shared_mutex
       lifetime_;  // shared while the client is in use outside of calls, unique to shut down
-  bool shut_down_ = false;          // guarded by lifetime_
-  std::mutex programs_mutex_;       // guards the two below
-  std::vector<Program*> programs_;  // every program that holds PJRT objects
-  std::vector<Program*> dropped_;   // those without references that a call kept from being deleted
+  std::atomic<bool> shut_down_ = false;  // set before lifetime_ is waited for
+  std::mutex programs_mutex_;            // guards the two below
+  std::vector<Program*> programs_;       // every program that holds PJRT objects
+  std::vector<Program*> dropped_;  // those without references that a call kept from being deleted
 };
 
 }  // namespace cyxla::runtime

@@ -45,6 +45,11 @@ def calling():
     program = cyxla.lower(lambda x: jax.pure_callback(callback, types, x), [types])
     return cyxla.compile_program(program)[0]
 
+def compiling():
+    with contextlib.suppress(cyxla.ShutdownError):
+        while True:
+            saved("line")
+
 entered = threading.Semaphore(0)
 
 def run(executable):
@@ -64,6 +69,10 @@ _THREADS = {
     "Python": "start(saved('line')); long = saved('long'); start(long); start(long)",
     "native": _NATIVE.format("saved('line')") + "; entered.release()",
     "both": "start(saved('long')); " + _NATIVE.format("saved('line')"),
+    # A first time here: modules that are imported meanwhile let CPython forget an interrupt.
+    "compiling": "saved('line')\n"
+    "for _ in range(4): threading.Thread(target=compiling, daemon=True).start()\n"
+    "entered.release()",
     "callbacks": "called = calling(); start(called); " + _NATIVE.format("called"),
 }
 _ENDS = {
