@@ -18,6 +18,15 @@ cdef class _Arguments:
     cdef vector[void*] outputs
 
 
+# Functions of a class do not look at what they are called with: Executable.run(None, []) would read its memory.
+cdef int check_self(object self, str method) except -1:
+    if not isinstance(self, Executable):
+        raise TypeError(
+            f"Executable.{method} needs a cyxla.Executable as its first argument, got {type(self).__name__}"
+        )
+    return 0
+
+
 # Proof that this module makes an Executable or a BoundCall: one made by other means would have no program.
 cdef object _maker = object()
 
@@ -106,6 +115,7 @@ cdef class Executable:
         cdef void* stack_outputs[MAX_ON_STACK]
         cdef Input* inputs = stack_inputs
         cdef void** outputs = stack_outputs
+        check_self(self, "run")
         cdef size_t num_inputs = self.spec.num_inputs
         cdef size_t num_outputs = self.spec.num_outputs
         cdef _Arguments large
@@ -149,6 +159,7 @@ cdef class Executable:
         Raises:
             ArgumentError: an array that would have to be converted.
         """
+        check_self(self, "bind")
         cdef Py_ssize_t i
         cdef BoundCall bound = BoundCall.__new__(BoundCall, _maker)
         cdef _Arguments arguments = _Arguments()
@@ -190,6 +201,7 @@ cdef class Executable:
             ExecutionError: with the PJRT function, its code and the plugin's message; what a host callback raised is
                 its `__cause__`.
         """
+        check_self(self, "warm_up")
         if not isinstance(calls, int) or isinstance(calls, bool) or calls < 1:
             raise errors.ArgumentError(f"calls must be an int of at least 1, got {calls!r}")
         if inputs is None:
@@ -314,6 +326,9 @@ cdef class BoundCall:
         if result != 0:
             raise_error()
         return self.outputs
+
+    def __reduce__(self):
+        raise TypeError("a BoundCall belongs to its process and its arrays and cannot be pickled or copied; bind anew")
 
     def __repr__(self):
         return f"<cyxla.BoundCall of {self.executable!r}>"

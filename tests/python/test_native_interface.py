@@ -309,3 +309,15 @@ def test_there_is_no_executable_without_a_program() -> None:
             TypeError, match="pickle the Program and compile it in the other process"
         ):
             reuse(executable)
+        with pytest.raises(TypeError, match="cannot be pickled or copied; bind anew"):
+            reuse(executable.bind([np.zeros(2, "f4")]))
+
+
+@pytest.mark.parametrize("wrong", [None, 3, "x", cyxla.Executable, object()])
+def test_functions_of_the_class_want_an_executable(wrong: Any) -> None:
+    x = np.zeros(2, "f4")
+    bound = build(lambda x: x + 1, ((2,), "f4")).bind([x])
+    for given in (wrong, bound):
+        for name, arguments in (("run", ([x],)), ("bind", ([x],)), ("warm_up", ())):
+            with pytest.raises(TypeError, match=f"Executable.{name} needs a cyxla.Executable as"):
+                getattr(cyxla.Executable, name)(given, *arguments)
