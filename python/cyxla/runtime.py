@@ -148,9 +148,7 @@ def initialize(
             if _state is None:
                 return _load(chosen, advice, options, jax_targets, threads).info
     state = _own_state()
-    asked = _asked_otherwise(state, plugin, platform, options)
-    if state.jax_targets and not jax_targets:  # true is the default, so it asks for nothing
-        asked.append("jax_targets=False")
+    asked = _asked_otherwise(state, plugin, platform, options, jax_targets)
     if asked:
         loaded = state.info.plugin
         warnings.warn(
@@ -347,6 +345,7 @@ def _asked_otherwise(
     plugin: Plugin | str | os.PathLike[str] | None,
     platform: str | None,
     options: Mapping[str, Any],
+    jax_targets: bool,
 ) -> list[str]:
     """Return what a later call asks for that the loaded plugin is not, in words."""
     loaded = state.info.plugin
@@ -364,6 +363,8 @@ def _asked_otherwise(
         current = state.options.get(name)
         if type(value) is not type(current) or value != current:
             asked.append(f"the option {name}={value!r}")
+    if state.jax_targets and not jax_targets:  # true is the default, so it asks for nothing
+        asked.append("jax_targets=False")
     return asked
 
 

@@ -136,9 +136,9 @@ Context* Program::make_context() noexcept {
 }
 
 void Program::drop_context(Context* context) noexcept {
+  const PluginFloatingPointScope floating_point;
   // Destroyed under the lock, so that close() and with it the end of the client wait for the
   // context's buffers.
-  const PluginFloatingPointScope floating_point;
   const std::lock_guard lock(mutex_);
   const auto found = std::find_if(contexts_.begin(), contexts_.end(),
                                   [&](const auto& owned) { return owned.get() == context; });
