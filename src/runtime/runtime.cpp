@@ -132,14 +132,15 @@ std::shared_lock<std::shared_mutex> Runtime::stay_open(const char* what) {
   check_not_forked(what);
   // Looked at before the lock too: a shared mutex prefers those who share it, so threads that keep
   // coming would keep shut_down() waiting for ever.
-  if (!shut_down_) {
-    std::shared_lock lock(lifetime_);
-    if (!shut_down_) {
-      return lock;
-    }
+  std::shared_lock lock(lifetime_, std::defer_lock);
+  if (!shut_down_.load()) {
+    lock.lock();
   }
-  throw Error(ErrorCode::kShutdown, "",
-              std::string("cannot ") + what + ": the runtime is shut down");
+  if (shut_down_.load()) {
+    throw Error(ErrorCode::kShutdown, "",
+                std::string("cannot ") + what + ": the runtime is shut down");
+  }
+  return lock;
 }
 
 Program* Runtime::compile(std::string_view code, std::string_view format,
