@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the tests, all of them or a part, and ends with the test runners' closing lines.
+"""Runs the tests, all of them or a part; ends with the tests that failed and the runners' counts.
 
     python3 tools/run_tests.py                                   # everything, as 'make test'
     python3 tools/run_tests.py ctest                             # one part, of PARTS below
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -30,6 +31,9 @@ from steps import BUILD, ROOT, StepError, configure, run, say, step
 # What runs without a part named; the formatter runs on request.
 PARTS = ("lint", "ctest", "sanitize", "pytest", "matrix", "memcheck", "soak", "fuzz")
 
+# How pytest and ctest name a test that failed, in the lists that they end with.
+_FAILED_TEST = re.compile(r"(FAILED|ERROR) \S+\.py|\s*\d+ - \S+ \([^()]+\)$")
+
 
 def _fixed_addresses() -> list[str]:
     """Return the command that switches off address randomization, or nothing where it may not."""
@@ -39,6 +43,12 @@ def _fixed_addresses() -> list[str]:
     except (OSError, subprocess.SubprocessError):
         return []
     return command
+
+
+def closing_lines(lines: Sequence[str], mark: str) -> list[str]:
+    """Return which tests failed, as a runner printed it, and its last line with `mark` in it."""
+    failed = [line.strip()[:200] for line in lines if _FAILED_TEST.match(line)]
+    return [*failed, next((line for line in reversed(lines) if mark in line), "no closing line")]
 
 
 class Session:
@@ -211,8 +221,7 @@ class Session:
             lines = error.lines
             raise
         finally:
-            closing = next((line for line in reversed(lines) if mark in line), "no closing line")
-            self.closing_lines += [title, closing]
+            self.closing_lines += [title, *closing_lines(lines, mark)]
 
 
 def main() -> int:

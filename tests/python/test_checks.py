@@ -229,6 +229,35 @@ def test_ctest_fails_on_a_skip_that_is_not_permitted(
     assert run(*check, cwd=tree) == (0, "")
 
 
+def test_closing_lines_name_the_tests_that_failed(tmp_path: Path) -> None:
+    (tmp_path / "test_planted.py").write_text(
+        "import pytest\n\n"
+        "def test_good(): pass\n\n"
+        "def test_bad(): assert 1 == 2\n\n"
+        "@pytest.fixture\ndef broken(): raise ValueError\n\n"
+        "def test_unready(broken): pass\n"
+    )
+    runner = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--rootdir=.", "."]
+    status, output = run(*runner, cwd=tmp_path)
+    assert status == 1
+    *failed, counts = run_tests.closing_lines(output.splitlines(), " in ")
+    assert failed == [
+        "FAILED test_planted.py::test_bad - assert 1 == 2",
+        "ERROR test_planted.py::test_unready - ValueError",
+    ]
+    assert "1 failed, 1 passed, 1 error in" in counts
+
+    (tmp_path / "CTestTestfile.cmake").write_text(
+        "add_test(planted.good cmake -E true)\nadd_test(planted.bad cmake -E false)\n"
+    )
+    status, output = run("ctest", cwd=tmp_path)
+    assert status != 0
+    assert run_tests.closing_lines(output.splitlines(), " tests passed") == [
+        "2 - planted.bad (Failed)",
+        "50% tests passed, 1 tests failed out of 2",
+    ]
+
+
 @pytest.mark.parametrize(("ci", "status"), [("true", 1), ("", 0)])
 def test_missing_interpreter_fails_in_ci_only(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], ci: str, status: int
