@@ -131,9 +131,11 @@ def test_checking_is_quick() -> None:
     code = f"""
         import cyxla, time
         cyxla.check_abi({_runtime.ABI_VERSION})
-        start = time.perf_counter()
-        for _ in range(1000):
-            cyxla.check_abi({_runtime.ABI_VERSION})
-        print(time.perf_counter() - start)
+        def seconds():
+            start = time.perf_counter()
+            for _ in range(1000):
+                cyxla.check_abi({_runtime.ABI_VERSION})
+            return time.perf_counter() - start
+        print(min(seconds() for _ in range(5)))  # the machine may be busy
     """
     assert float(run_code(code)) < 0.1

@@ -170,12 +170,14 @@ def test_ctrl_c_waits_for_what_is_in_flight_and_starts_no_more() -> None:
     output = run_code("""
         import signal, threading, time, jax, numpy as np, cyxla
         from cyxla import batch, compilation
-        started, ended = [], []
+        started, ended, sent = [], [], threading.Event()
         def slow(program, *arguments):
             started.append(program.name)
             if len(started) == 2:
                 time.sleep(0.5)  # until all wait in the queue
                 signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+                sent.set()
+            assert sent.wait(60)
             time.sleep(1)
             result = compilation.compile_checked(program, *arguments)
             ended.append(program.name)

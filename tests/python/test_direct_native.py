@@ -111,14 +111,17 @@ def test_a_wrong_result_is_seen(
 def test_threads_that_keep_a_program_go_on_after_its_executable(
     threads: ModuleType, cycles: dict[str, Cycle]
 ) -> None:
-    executable = compiled("rosenbrock", "direct")
-    team = threads.start(executable, *cycles["rosenbrock"], "kpmu", 2_000_000)
-    del executable
-    dropped_ns = time.monotonic_ns()
-    compiled("sine", "direct")  # frees programs that nobody keeps
-    *done, _, _, end_ns = threads.join(team)
-    assert tuple(done) == _RIGHT
-    assert end_ns > dropped_ns
+    for _ in range(5):  # the machine may be busy with the threads alone
+        executable = compiled("rosenbrock", "direct")
+        team = threads.start(executable, *cycles["rosenbrock"], "kpmu", 2_000_000)
+        del executable
+        dropped_ns = time.monotonic_ns()
+        compiled("sine", "direct")  # frees programs that nobody keeps
+        *done, _, _, end_ns = threads.join(team)
+        assert tuple(done) == _RIGHT
+        if end_ns > dropped_ns:
+            return
+    pytest.fail("every thread had ended when the executable was dropped")
 
 
 def test_a_call_ends_well_though_the_last_reference_is_dropped_meanwhile(

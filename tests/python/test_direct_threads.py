@@ -108,22 +108,26 @@ def test_a_loop_of_unknown_length_runs_without_the_gil() -> None:
     run("""
 f = slow()
 x = np.arange(3.0)
+ticks, stop = [], threading.Event()
+def tick():
+    while not stop.is_set():
+        ticks.append(time.perf_counter())
+        time.sleep(0.001)
+(heart,) = start(tick)
 for call in (lambda: f.run([N, x]), f.bind([N, x])):
-    ticks, stop = [], threading.Event()
-    def tick():
-        while not stop.is_set():
-            ticks.append(time.perf_counter())
-            time.sleep(0.001)
-    (heart,) = start(tick)
-    time.sleep(0.01)
-    begin = time.perf_counter()
-    call()
-    end = time.perf_counter()
-    stop.set()
-    heart.join()
-    during = [t for t in ticks if begin < t < end]
-    assert end - begin > 0.02, end - begin
-    assert len(during) > 3, (len(during), end - begin)
+    for _ in range(5):  # a busy machine can stop the ticking too
+        begin = time.perf_counter()
+        call()
+        end = time.perf_counter()
+        during = [t for t in ticks if begin < t < end]
+        assert end - begin > 0.02, end - begin
+        if len(during) > 3:
+            break
+    else:
+        stop.set()
+        raise AssertionError((len(during), end - begin))
+stop.set()
+heart.join()
 """)
 
 

@@ -58,8 +58,9 @@ for executable in executables:
     start = time.perf_counter()
     executable.run([x])
     seconds = time.perf_counter() - start
-    threading.Timer(seconds / 10, os.kill, (os.getpid(), signal.SIGINT)).start()
+    timer = threading.Timer(seconds / 10, os.kill, (os.getpid(), signal.SIGINT))
     try:
+        timer.start()
         # Each execution ends before the interrupt is delivered, so that one of them does.
         while True:
             out[:] = 0

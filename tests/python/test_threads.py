@@ -201,13 +201,17 @@ def tick():
         time.sleep(0.002)
 heart = threading.Thread(target=tick)
 heart.start()
-start = time.perf_counter()
-{call}
-end = time.perf_counter()
+for _ in range(5):  # a busy machine can stop the ticking too
+    start = time.perf_counter()
+    {call}
+    end = time.perf_counter()
+    gaps = np.diff([start, *(t for t in ticks if start <= t <= end), end])
+    went_on = len(gaps) > 3 and gaps.max() < 0.5 * (end - start)
+    if went_on:
+        break
 stop.set()
 heart.join()
-gaps = np.diff([start, *(t for t in ticks if start <= t <= end), end])
-assert len(gaps) > 3 and gaps.max() < 0.5 * (end - start), (end - start, gaps)
+assert went_on, (end - start, gaps)
 """,
     )
 
