@@ -188,7 +188,7 @@ class Session:
         # An empty folder: nothing of the source tree is importable from it.
         folder = BUILD / f"pytest-{version}"
         folder.mkdir(parents=True, exist_ok=True)
-        options = [] if is_main else ["-m", "not checks"]
+        options = [] if is_main else ["-m", "not checks and not plugins"]
         # The tests of a file stay together: they share what its fixtures made.
         options += ["--numprocesses=2", "--dist=loadfile"]
         command = self._pytest_command(python, "python", *options)
