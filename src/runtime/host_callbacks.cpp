@@ -5,9 +5,11 @@
 #include <array>
 #include <atomic>
 #include <cinttypes>
+#include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 #include <thread>
 #include <utility>
 
@@ -32,6 +34,12 @@ constexpr char kMark = '\x1f';
 
 // How many threads of the pool may wait for others.
 std::atomic<int> may_wait{0};
+
+// For executions that call the host: one less than XLA:CPU has in flight at once.
+constexpr int kPlaces = 31;
+std::mutex places_mutex;
+std::condition_variable place_freed;
+int places_taken = 0;
 
 // What XLA sizes its pools by.
 int pool_threads() noexcept {
@@ -91,12 +99,19 @@ std::uint64_t take_failure() noexcept {
 HostCallbackScope::HostCallbackScope(const Program& program) noexcept
     : failure_expected_(std::exchange(failure_expected, false)) {
   ++executions;
-  if (program.signature().needs_python && the_host.step_back != nullptr) {
+  const bool calls_host = program.signature().needs_python;
+  if (calls_host && the_host.step_back != nullptr) {
     stepped_back_ = the_host.step_back();
   }
-  if (!in_plugin_thread || executions > 1) {
-    return;
+  if (in_plugin_thread && executions == 1) {
+    wait_in_pool(program);
   }
+  if (calls_host && permitted_) {
+    take_place(program);
+  }
+}
+
+void HostCallbackScope::wait_in_pool(const Program& program) noexcept {
   waits_in_pool_ = true;
   permitted_ = waiting_pool_threads.fetch_add(1, std::memory_order_acq_rel) <
                may_wait.load(std::memory_order_relaxed);
@@ -109,8 +124,35 @@ HostCallbackScope::HostCallbackScope(const Program& program) noexcept
   }
 }
 
+void HostCallbackScope::take_place(const Program& program) noexcept {
+  const bool in_callback = in_plugin_thread || executions > 1;
+  std::unique_lock lock(places_mutex);
+  if (!in_callback) {
+    place_freed.wait(lock, [] { return places_taken < kPlaces; });
+  }
+  has_place_ = permitted_ = places_taken < kPlaces;
+  if (has_place_) {
+    ++places_taken;
+    return;
+  }
+  lock.unlock();
+  record_error(ErrorCode::kUnsupported,
+               "cannot execute the program %.200s from within a host callback: it calls the host "
+               "itself, and %d executions that do so are in flight already, the most that the "
+               "plugin takes; execute it before or after the program with the callback, or from "
+               "fewer threads or callbacks within callbacks",
+               program.signature().name.c_str(), kPlaces);
+}
+
 HostCallbackScope::~HostCallbackScope() {
   --executions;
+  if (has_place_) {
+    {
+      const std::lock_guard lock(places_mutex);
+      --places_taken;
+    }
+    place_freed.notify_one();
+  }
   if (stepped_back_ != nullptr) {
     the_host.step_in(stepped_back_);
   }

@@ -36,8 +36,11 @@ std::uint64_t take_failure() noexcept;
 // Marks an execution through PJRT by this thread. A host callback may run on a thread of the
 // plugin's pool; an execution that it starts there keeps that thread waiting for others of the
 // pool. One of them has to stay free, or all wait for each other: an execution that would take the
-// last, or any on an asynchronous plugin, is not permitted, with the reason recorded. Lives on the
-// calling thread's stack.
+// last, or any on an asynchronous plugin, is not permitted, with the reason recorded.
+//
+// XLA:CPU has an execution wait while 32 are in flight. Those that call the host leave one place to
+// what their callbacks execute: a further one waits here, or is not permitted where the callbacks
+// of the others might wait for it, being in one itself. Lives on the calling thread's stack.
 class HostCallbackScope {
  public:
   explicit HostCallbackScope(const Program& program) noexcept;
@@ -52,9 +55,13 @@ class HostCallbackScope {
   void end_failure(char* message) const noexcept;
 
  private:
+  void wait_in_pool(const Program& program) noexcept;
+  void take_place(const Program& program) noexcept;
+
   void* stepped_back_ = nullptr;
   bool failure_expected_;
   bool waits_in_pool_ = false;
+  bool has_place_ = false;
   bool permitted_ = true;
 };
 
