@@ -2,6 +2,7 @@
 #include "direct/hlo.h"
 
 #include <charconv>
+#include <limits>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -201,9 +202,7 @@ void HloModule::read_computation(std::string_view bytes) {
           computation.parameters.push_back(instruction.id);
         }
         has_conditional_ = has_conditional_ || instruction.opcode == "conditional";
-        if (instruction.opcode == "while") {
-          read_loop(instruction);
-        }
+        computation.num_trips += trips_of(instruction);
         const std::uint64_t instruction_id = instruction.id;
         if (!instructions_.emplace(instruction_id, std::move(instruction)).second) {
           throw Refusal("two HLO instructions have the number " + std::to_string(instruction_id));
@@ -233,12 +232,28 @@ void HloModule::read_computation(std::string_view bytes) {
   }
 }
 
-void HloModule::read_loop(const Instruction& loop) {
+// XLA puts a computation behind those that it calls.
+double HloModule::trips_of(const Instruction& instruction) {
+  double inside = 0;
+  for (const std::uint64_t id : instruction.called_computations) {
+    const auto called = computations_.find(id);
+    inside += called == computations_.end() ? std::numeric_limits<double>::infinity()
+                                            : called->second.num_trips;
+  }
+  if (instruction.opcode != "while") {
+    return inside;
+  }
+  const std::uint64_t trip_count = read_trip_count(instruction);
+  return trip_count == 0 ? 0 : static_cast<double>(trip_count) * (1 + inside);
+}
+
+// 0 for a loop of unknown length.
+std::uint64_t HloModule::read_trip_count(const Instruction& loop) {
   constexpr std::string_view kTripCount = R"("known_trip_count":{"n":")";
   const std::size_t found = loop.backend_config.find(kTripCount);
   if (found == std::string_view::npos) {
     has_unbounded_loop_ = true;
-    return;
+    return 0;
   }
   const std::string_view number = loop.backend_config.substr(found + kTripCount.size());
   std::uint64_t trip_count = 0;
@@ -250,6 +265,7 @@ void HloModule::read_loop(const Instruction& loop) {
     throw Refusal("a loop runs " + std::to_string(trip_count) +
                   " times; so long a program gains nothing");
   }
+  return trip_count;
 }
 
 const Instruction& HloModule::instruction(std::uint64_t id) const {

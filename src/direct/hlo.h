@@ -44,6 +44,9 @@ class HloModule {
   // hold whole loops.
   bool has_unbounded_loop() const noexcept { return has_unbounded_loop_; }
   bool has_conditional() const noexcept { return has_conditional_; }
+  // How often its loops of known length run their bodies, all together; a loop within another
+  // counts as often as that one runs it. Infinite where that cannot be told.
+  double num_trips() const { return computation(entry_computation_).num_trips; }
 
   // One array for each input and output, row-major as the caller's are. Throws Refusal.
   std::vector<Shape> input_shapes() const;
@@ -53,9 +56,11 @@ class HloModule {
   struct Computation {
     std::uint64_t root = 0;
     std::vector<std::uint64_t> parameters;  // ids of its parameter instructions
+    double num_trips = 0;                   // with those of the computations that it calls
   };
   void read_computation(std::string_view bytes);
-  void read_loop(const Instruction& loop);
+  std::uint64_t read_trip_count(const Instruction& loop);
+  double trips_of(const Instruction& instruction);
   const Computation& computation(std::uint64_t id) const;
 
   std::unordered_map<std::uint64_t, Instruction> instructions_;

@@ -93,6 +93,7 @@ struct Plan {
   // ever.
   bool has_unbounded_loop = false;
   bool has_conditional = false;  // so that the inputs decide what is computed
+  double num_trips = 0;          // of the loops of known length, as of HloModule
 };
 
 }  // namespace cyxla::direct

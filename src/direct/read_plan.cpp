@@ -180,10 +180,15 @@ std::string_view read_executable(std::string_view serialized) {
 Plan read_plan(std::string_view serialized, const Expected& expected) {
   CompilationResult result = read_result(read_executable(serialized));
   const HloModule module(result.module);
+  if (module.num_trips() > static_cast<double>(kMaxTripCount)) {
+    throw Refusal("its loops, those within others included, run more than " +
+                  std::to_string(kMaxTripCount) + " times; so long a program gains nothing");
+  }
   const BufferAssignment assignment(result.buffer_assignment);
   Buffers buffers = read_buffers(assignment, module, expected);
   Plan plan{.has_unbounded_loop = module.has_unbounded_loop(),
-            .has_conditional = module.has_conditional()};
+            .has_conditional = module.has_conditional(),
+            .num_trips = module.num_trips()};
   read_steps(result.steps, buffers, result.kernels, plan);
   plan.allocations = std::move(buffers.allocations);
   plan.inputs = std::move(buffers.inputs);

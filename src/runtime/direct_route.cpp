@@ -19,6 +19,9 @@ namespace {
 
 constexpr std::chrono::milliseconds kLoopTimeLimit{500};
 
+// So few trips are over soon, whatever a loop's body does, and are not tried in a child process.
+constexpr double kFewTrips = 1000;
+
 // Kernels of several kinds: a fusion that calls the mathematics library, a reduction, a product of
 // a matrix and a vector, a loop, a constant array, an output that is an input.
 constexpr const char* kCanary = R"(
@@ -125,7 +128,8 @@ DirectProgram DirectRoute::load(const std::string& serialized, const Signature& 
     if (!reason.empty()) {
       throw direct::Refusal(reason);
     }
-  } else if (program->plan().has_unbounded_loop) {
+  } else if (program->plan().has_unbounded_loop ||
+             (program->plan().num_trips > kFewTrips && child != Child::kNever)) {
     try_loop(verification, context, child);
   }
   PjrtContext plugin_context(client_, capabilities_, signature, executable);
@@ -143,7 +147,8 @@ DirectProgram DirectRoute::load(const std::string& serialized, const Signature& 
   return {std::move(program), seconds};
 }
 
-// A loop of unknown length may go on for ever with inputs that nobody would choose, on both routes.
+// A loop of unknown length may go on for ever with inputs that nobody would choose, on both routes;
+// one of known length may take hours with any.
 void DirectRoute::try_loop(direct::Verification& verification, direct::Context& context,
                            Child child) {
   if (child == Child::kNever) {

@@ -4,7 +4,11 @@
 from __future__ import annotations
 
 import textwrap
+import time
+from typing import Any
 
+import jax
+import jax.numpy as jnp
 import pytest
 
 import cyxla
@@ -81,6 +85,32 @@ def test_a_refused_program_says_why() -> None:
         cyxla.compile_program(program(cholesky, 4, 4), route="direct")
     assert executable.route_reason in str(caught.value)
     assert "cholesky" in str(caught.value)
+
+
+def test_loops_within_loops_are_not_run_for_hours_to_try_them() -> None:
+    def long(x: Any) -> Any:
+        def outer(_: Any, x: Any) -> Any:
+            return jax.lax.fori_loop(0, 100_000, lambda _, x: jnp.sin(x) + 1, x)
+
+        return jax.lax.fori_loop(0, 1_000_000, outer, x)
+
+    start = time.perf_counter()
+    executable, _ = cyxla.compile_program(program(long, 3))
+    assert time.perf_counter() - start < 60  # one run takes days
+    assert executable.route_reason == (
+        "its loops, those within others included, run more than 1000000 times; so long a program"
+        " gains nothing"
+    )
+
+
+def test_a_loop_whose_body_takes_long_is_tried_for_a_moment_only() -> None:
+    def slow(x: Any) -> Any:
+        return jax.lax.fori_loop(0, 1_000_000, lambda _, x: jnp.tanh(x) + 1, x)
+
+    start = time.perf_counter()
+    executable, _ = cyxla.compile_program(program(slow, 50_000), intra_op_threads=1)
+    assert time.perf_counter() - start < 30  # one run takes minutes
+    assert executable.route_reason.startswith("it has a loop, and when it was tried")
 
 
 @pytest.mark.parametrize("route", ["fast", "", "DIRECT", None, 1])

@@ -37,6 +37,23 @@ TEST(ReadPlan, FindsUnboundedLoopsInsideKernels) {
   EXPECT_TRUE(read_plan(program.serialized(), program.expected).has_unbounded_loop);
 }
 
+TEST(ReadPlan, RefusesLoopsThatTakeLongWithinOthers) {
+  SampleProgram program;
+  const auto loop = [&](std::uint64_t id, std::uint64_t trips, std::uint64_t body) {
+    const std::string config = R"({"known_trip_count":{"n":")" + std::to_string(trips) + "\"}}";
+    return instruction(id, "while", program.array, bytes(43, config) + test::calls({body}));
+  };
+  program.computations = {computation(7, 70, {instruction(70, "add", program.array)}),
+                          computation(6, 60, {loop(60, 1000, 7)})};
+  EXPECT_EQ(read_plan(program.serialized(), program.expected).num_trips, 0);
+  program.instructions.push_back(loop(61, 900, 6));
+  EXPECT_EQ(read_plan(program.serialized(), program.expected).num_trips, 900 * 1001);
+  program.instructions.back() = loop(61, 1000, 6);
+  EXPECT_EQ(refused(program),
+            "its loops, those within others included, run more than 1000000 times; so long a "
+            "program gains nothing");
+}
+
 TEST(ReadPlan, RefusesAnotherMachine) {
   SampleProgram program;
   const std::string reason = "the kernels are not for x86-64 Linux";
