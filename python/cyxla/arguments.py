@@ -7,6 +7,8 @@ Imports jax; only `cyxla.lowering` imports this module.
 from __future__ import annotations
 
 import inspect
+import math
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -21,6 +23,7 @@ __all__ = ["Leaf", "declared_leaves", "path_names", "specifications", "unsupport
 _ShapeDtypeStruct: Any = jax.ShapeDtypeStruct  # without annotations in some versions of JAX
 _WIDE_TYPES: Final = (ElementType.F64, ElementType.S64, ElementType.U64, ElementType.C128)
 _PYTHON_SCALARS: Final = (bool, int, float, complex)
+_MAX_BYTES: Final = 2**63 - 1  # what XLA counts them with
 
 
 class Leaf(NamedTuple):
@@ -42,7 +45,7 @@ def declared_leaves(function: Callable[..., Any], arguments: object) -> tuple[Le
     """Every leaf of `arguments` in JAX's flatten order, checked.
 
     Raises:
-        ArgumentError: `arguments` is no list or tuple, or a leaf is no array.
+        ArgumentError: `arguments` is no list or tuple, a leaf is no array, or its shape is none.
         LoweringError: a leaf has a symbolic dimension or a dtype without an element type.
     """
     if not isinstance(arguments, list | tuple):
@@ -132,6 +135,21 @@ def _check_leaf(value: Any, where: str) -> None:
                 f"{where}: dimension {dimension} of shape {tuple(map(str, value.shape))} is"
                 " symbolic, and a program has static shapes; lower once for each size"
             )
+        _check_dimension(dimension, value.shape, where)
+    num_bytes = math.prod(map(int, value.shape)) * np.dtype(value.dtype).itemsize
+    if num_bytes > _MAX_BYTES:
+        raise ArgumentError(f"{where}: {num_bytes} bytes for the shape {value.shape} are too many")
+
+
+def _check_dimension(dimension: Any, shape: tuple[Any, ...], where: str) -> None:
+    try:
+        is_dimension = operator.index(dimension) >= 0
+    except TypeError:
+        is_dimension = False
+    if not is_dimension:
+        raise ArgumentError(
+            f"{where}: dimension {dimension!r} of shape {shape} is no integer that is 0 or more"
+        )
 
 
 def _parameter_names(function: Callable[..., Any], count: int) -> list[str]:

@@ -133,6 +133,10 @@ def _checked_name(function: Callable[..., Any], name: str | None) -> str:
         return identifier(getattr(inner, "__name__", type(inner).__name__))
     if not isinstance(name, str) or not name:
         raise ArgumentError(f"name must be a string that is not empty, got {name!r}")
+    try:
+        name.encode()
+    except UnicodeEncodeError as error:
+        raise ArgumentError(f"name {name!r} cannot be written in UTF-8: {error.reason}") from error
     return name
 
 

@@ -138,6 +138,8 @@ def initialize(
     """
     if not isinstance(jax_targets, bool):
         raise ArgumentError(f"jax_targets must be True or False, got {jax_targets!r}")
+    if plugin is not None and not isinstance(plugin, Plugin | str | os.PathLike):
+        raise ArgumentError(f"plugin must be a cyxla.Plugin or the path of one, got {plugin!r}")
     if threads is not None:
         checked_threads(threads)
     if options is None:
@@ -235,12 +237,8 @@ def _chosen_plugin(
         path = Path(plugin.path)
         check_plugin_file(path, plugin.source)
         return plugin._replace(path=path.absolute()), _elsewhere(plugin.platform)
-    if isinstance(plugin, str | os.PathLike):
-        found = plugin_from_path(Path(plugin), platform)
-        return found, _elsewhere(found.platform)
-    raise ArgumentError(
-        f"plugin is {plugin!r} ({type(plugin).__name__}); give a cyxla.Plugin or the path of one"
-    )
+    found = plugin_from_path(Path(plugin), platform)
+    return found, _elsewhere(found.platform)
 
 
 def _elsewhere(platform: str) -> str:

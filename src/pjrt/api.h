@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstddef>
+#include <exception>
+#include <new>
 #include <string>
 
 #include "pjrt/pjrt_header.h"
@@ -82,10 +84,18 @@ Status Api::call(Slot<Function> slot, Args& args) const {
 }
 
 // Calls a function on a set-up path: a PJRT error is thrown as Error{code, function name, plugin's
-// message}.
+// message}, and so is a C++ exception, which XLA lets through at times.
 template <typename Function, typename Args>
 void checked_call(const Api& api, Slot<Function> slot, Args& args, ErrorCode code) {
-  api.call(slot, args).throw_if_error(code, slot.name);
+  try {
+    api.call(slot, args).throw_if_error(code, slot.name);
+  } catch (const Error&) {
+    throw;
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const std::exception& error) {
+    throw Error(code, slot.name, std::string("the plugin threw a C++ exception: ") + error.what());
+  }
 }
 
 // For what a successful call must have given: throws Error when it is null.

@@ -139,6 +139,12 @@ def test_wrong_options(options: Any, message: str) -> None:
         compile_program(sine(), options=options)
 
 
+def test_an_exception_of_the_plugin_in_cpp() -> None:
+    message = "program 'sine'.*PJRT_Client_Compile: the plugin threw a C[+][+] exception: "
+    with pytest.raises(CompileError, match=message):
+        compile_program(sine(), options={"xla_cpu_parallel_codegen_split_count": -1})
+
+
 # Programs that do not fit the plugin.
 
 

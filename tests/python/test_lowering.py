@@ -158,6 +158,20 @@ def test_not_callable() -> None:
         lower(3, [])  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("", "name must be a string that is not empty, got ''"),
+        (3, "name must be a string that is not empty, got 3"),
+        ("a\ud800", r"name 'a\\ud800' cannot be written in UTF-8: surrogates not allowed"),
+    ],
+)
+def test_a_name_that_is_none(name: Any, message: str) -> None:
+    with pytest.raises(ArgumentError, match=message):
+        lower(jnp.sin, [S((3,), "f4")], name=name)
+    assert lower(jnp.sin, [S((3,), "f4")], name="größe").name == "größe"
+
+
 @pytest.mark.parametrize("x64", ["no", 1, 0.0])
 def test_x64_that_is_no_bool(x64: Any) -> None:
     with pytest.raises(ArgumentError, match="x64 must be True, False or None, got"):

@@ -90,6 +90,31 @@ def test_symbolic_dimensions_are_refused(dimension: str) -> None:
         assert word in message
 
 
+class Shaped:
+    """An array of a user's own, as far as its shape and dtype."""
+
+    def __init__(self, shape: tuple[Any, ...]) -> None:
+        self.shape = shape
+        self.dtype = np.dtype("f4")
+
+
+@pytest.mark.parametrize("dimension", [2.7, "3", None, -1, np.float32(2)])
+def test_a_dimension_that_is_none(dimension: Any) -> None:
+    with pytest.raises(ArgumentError) as caught:
+        lower(lambda x, y: x, [S((3,), "f4"), [Shaped((2, dimension))]])
+    assert str(caught.value) == (
+        f"argument 1 ('y[0]'): dimension {dimension!r} of shape (2, {dimension!r}) is no integer"
+        " that is 0 or more"
+    )
+
+
+def test_an_array_that_nothing_can_hold() -> None:
+    message = r"argument 0 \('x'\): 73786976294838206464 bytes for the shape \(4611686018427387904"
+    with pytest.raises(ArgumentError, match=message):
+        lower(lambda x: x, [S((2**62, 4), "f4")])
+    assert lower(lambda x: x, [S((np.int64(2), 0), "f4")]).inputs[0].shape == (2, 0)
+
+
 # Parameters that JAX adds.
 
 
