@@ -37,9 +37,13 @@ std::atomic<int> may_wait{0};
 
 // For executions that call the host: one less than XLA:CPU has in flight at once.
 constexpr int kPlaces = 31;
-std::mutex places_mutex;
-std::condition_variable place_freed;
-int places_taken = 0;
+struct Places {
+  std::mutex mutex;
+  std::condition_variable freed;
+  int taken = 0;
+};
+// Never destroyed: threads may wait while the process exits.
+Places& places = *new Places;
 
 // What XLA sizes its pools by.
 int pool_threads() noexcept {
@@ -126,13 +130,13 @@ void HostCallbackScope::wait_in_pool(const Program& program) noexcept {
 
 void HostCallbackScope::take_place(const Program& program) noexcept {
   const bool in_callback = in_plugin_thread || executions > 1;
-  std::unique_lock lock(places_mutex);
+  std::unique_lock lock(places.mutex);
   if (!in_callback) {
-    place_freed.wait(lock, [] { return places_taken < kPlaces; });
+    places.freed.wait(lock, [] { return places.taken < kPlaces; });
   }
-  has_place_ = permitted_ = places_taken < kPlaces;
+  has_place_ = permitted_ = places.taken < kPlaces;
   if (has_place_) {
-    ++places_taken;
+    ++places.taken;
     return;
   }
   lock.unlock();
@@ -148,10 +152,10 @@ HostCallbackScope::~HostCallbackScope() {
   --executions;
   if (has_place_) {
     {
-      const std::lock_guard lock(places_mutex);
-      --places_taken;
+      const std::lock_guard lock(places.mutex);
+      --places.taken;
     }
-    place_freed.notify_one();
+    places.freed.notify_one();
   }
   if (stepped_back_ != nullptr) {
     the_host.step_in(stepped_back_);

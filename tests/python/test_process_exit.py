@@ -74,6 +74,8 @@ _THREADS = {
     "for _ in range(4): threading.Thread(target=compiling, daemon=True).start()\n"
     "entered.release()",
     "callbacks": "called = calling(); start(called); " + _NATIVE.format("called"),
+    # More than are in flight at once, so that some wait to begin.
+    "many callbacks": "called = calling()\nfor _ in range(40): start(called)\n",
 }
 _ENDS = {
     "return": ("", 0),
@@ -106,7 +108,7 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     [
         (threads, route)
         for threads in _THREADS
-        for route in (["pjrt"] if threads == "callbacks" else ["pjrt", "auto"])
+        for route in (["pjrt"] if "callbacks" in threads else ["pjrt", "auto"])
     ],
 )
 def test_the_process_ends_while_threads_execute(
