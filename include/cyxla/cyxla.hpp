@@ -3,6 +3,10 @@
 // -1. It adds nothing that the C table cannot do and needs neither Python nor the PJRT header.
 #pragma once
 
+#if __cplusplus <= 201703L
+#error "cyxla.hpp needs C++20: compile with -std=c++20, or use cyxla.h, which is C"
+#endif
+
 #include <array>
 #include <complex>
 #include <cstddef>
