@@ -237,8 +237,10 @@ double HloModule::trips_of(const Instruction& instruction) {
   double inside = 0;
   for (const std::uint64_t id : instruction.called_computations) {
     const auto called = computations_.find(id);
-    inside += called == computations_.end() ? std::numeric_limits<double>::infinity()
-                                            : called->second.num_trips;
+    if (called == computations_.end()) {
+      return std::numeric_limits<double>::infinity();
+    }
+    inside += called->second.num_trips;
   }
   if (instruction.opcode != "while") {
     return inside;
