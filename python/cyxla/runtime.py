@@ -139,7 +139,10 @@ def initialize(
     if not isinstance(jax_targets, bool):
         raise ArgumentError(f"jax_targets must be True or False, got {jax_targets!r}")
     if plugin is not None and not isinstance(plugin, Plugin | str | os.PathLike):
-        raise ArgumentError(f"plugin must be a cyxla.Plugin or the path of one, got {plugin!r}")
+        raise ArgumentError(
+            f"plugin is {plugin!r} ({type(plugin).__name__}); give a cyxla.Plugin or the path "
+            "of one"
+        )
     if threads is not None:
         checked_threads(threads)
     if options is None:
