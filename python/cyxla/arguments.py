@@ -7,7 +7,6 @@ Imports jax; only `cyxla.lowering` imports this module.
 from __future__ import annotations
 
 import inspect
-import math
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
@@ -15,7 +14,7 @@ from typing import Any, Final, NamedTuple
 import jax
 import numpy as np
 
-from cyxla.dtypes import ElementType, element_type_of
+from cyxla.dtypes import ArrayType, ElementType, element_type_of
 from cyxla.errors import ArgumentError, LoweringError
 
 __all__ = ["Leaf", "declared_leaves", "path_names", "specifications", "unsupported_dtype"]
@@ -136,7 +135,8 @@ def _check_leaf(value: Any, where: str) -> None:
                 " symbolic, and a program has static shapes; lower once for each size"
             )
         _check_dimension(dimension, value.shape, where)
-    num_bytes = math.prod(map(int, value.shape)) * np.dtype(value.dtype).itemsize
+    shape = tuple(map(int, value.shape))
+    num_bytes = ArrayType(element_type_of(value.dtype), shape).size_bytes
     if num_bytes > _MAX_BYTES:
         raise ArgumentError(f"{where}: {num_bytes} bytes for the shape {value.shape} are too many")
 

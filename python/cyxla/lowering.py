@@ -16,6 +16,7 @@ from typing import Any, Final
 from cyxla import plugin_environment, plugins, runtime, xla_flags
 from cyxla.dtypes import ArrayType
 from cyxla.errors import ArgumentError, LargeConstantsWarning, LoweringError, PluginError
+from cyxla.plugin_options import is_utf8
 from cyxla.program import Program, ProgramArray, identifier
 
 __all__ = ["LARGE_CONSTANTS_BYTES", "Program", "ProgramArray", "lower"]
@@ -133,10 +134,8 @@ def _checked_name(function: Callable[..., Any], name: str | None) -> str:
         return identifier(getattr(inner, "__name__", type(inner).__name__))
     if not isinstance(name, str) or not name:
         raise ArgumentError(f"name must be a string that is not empty, got {name!r}")
-    try:
-        name.encode()
-    except UnicodeEncodeError as error:
-        raise ArgumentError(f"name {name!r} cannot be written in UTF-8: {error.reason}") from error
+    if not is_utf8(name):
+        raise ArgumentError(f"name {name!r} cannot be written in UTF-8: surrogates not allowed")
     return name
 
 

@@ -42,8 +42,6 @@ def _printed(code: str, **env: str) -> list[str]:
 
 
 def program(function: object, *shape: int) -> cyxla.Program:
-    import jax
-
     return cyxla.lower(function, [jax.ShapeDtypeStruct(shape, "float64")], platform="cpu")
 
 
@@ -52,8 +50,6 @@ def double(x: object) -> object:
 
 
 def cholesky(x: object) -> object:
-    import jax.numpy as jnp
-
     return jnp.linalg.cholesky(x)
 
 

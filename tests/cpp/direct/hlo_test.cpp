@@ -92,25 +92,22 @@ TEST(HloModule, KnowsTheLengthOfLoops) {
 }
 
 TEST(HloModule, CountsTheTripsOfLoopsWithinLoops) {
-  const auto loop = [](std::uint64_t id, const std::string& config, std::uint64_t body) {
-    return instruction(id, "while", kS32, bytes(43, config) + test::calls({body}));
-  };
-  const auto known = [](int trips) {
-    return R"({"known_trip_count":{"n":")" + std::to_string(trips) + "\"}}";
+  const auto loop = [](std::uint64_t id, int trips, std::uint64_t body) {
+    return test::counted_loop(id, kS32, trips, body);
   };
   const auto trips = [](const std::vector<std::string>& computations) {
     const std::string text = module(computations, 1, {}, kS32);
     return HloModule(text).num_trips();
   };
   const std::string body = computation(7, 70, {instruction(70, "add", kS32)});
-  const std::string inner = computation(6, 60, {loop(60, known(20), 7), loop(61, known(3), 7)});
+  const std::string inner = computation(6, 60, {loop(60, 20, 7), loop(61, 3, 7)});
   const std::string caller = computation(5, 50, {instruction(50, "call", kS32, test::calls({6}))});
-  EXPECT_EQ(trips({body, computation(1, 10, {loop(10, known(9), 7)})}), 9);
-  EXPECT_EQ(trips({body, inner, computation(1, 10, {loop(10, known(9), 6)})}), 9 * (1 + 20 + 3));
-  EXPECT_EQ(trips({body, inner, caller, computation(1, 10, {loop(10, known(9), 5)})}),
-            9 * (1 + 20 + 3));
-  EXPECT_EQ(trips({body, inner, computation(1, 10, {loop(10, "", 6)})}), 0);
-  const double unknown = trips({computation(1, 10, {loop(10, known(9), 8)})});
+  EXPECT_EQ(trips({body, computation(1, 10, {loop(10, 9, 7)})}), 9);
+  EXPECT_EQ(trips({body, inner, computation(1, 10, {loop(10, 9, 6)})}), 9 * (1 + 20 + 3));
+  EXPECT_EQ(trips({body, inner, caller, computation(1, 10, {loop(10, 9, 5)})}), 9 * (1 + 20 + 3));
+  const std::string unbounded = instruction(10, "while", kS32, test::calls({6}));
+  EXPECT_EQ(trips({body, inner, computation(1, 10, {unbounded})}), 0);
+  const double unknown = trips({computation(1, 10, {loop(10, 9, 8)})});
   EXPECT_EQ(unknown, std::numeric_limits<double>::infinity());
 }
 

@@ -78,6 +78,12 @@ inline std::string instruction(std::uint64_t id, std::string_view opcode,
 inline std::string operands(const Numbers& ids) { return packed(36, ids); }
 inline std::string calls(const Numbers& ids) { return packed(38, ids); }
 
+inline std::string counted_loop(std::uint64_t id, const std::string& shape_bytes, int trips,
+                                std::uint64_t body) {
+  const std::string config = R"({"known_trip_count":{"n":")" + std::to_string(trips) + "\"}}";
+  return instruction(id, "while", shape_bytes, bytes(43, config) + calls({body}));
+}
+
 inline std::string computation(std::uint64_t id, std::uint64_t root,
                                const std::vector<std::string>& instructions) {
   std::string message = bytes(1, "name") + number(5, id) + number(6, root);

@@ -39,9 +39,8 @@ TEST(ReadPlan, FindsUnboundedLoopsInsideKernels) {
 
 TEST(ReadPlan, RefusesLoopsThatTakeLongWithinOthers) {
   SampleProgram program;
-  const auto loop = [&](std::uint64_t id, std::uint64_t trips, std::uint64_t body) {
-    const std::string config = R"({"known_trip_count":{"n":")" + std::to_string(trips) + "\"}}";
-    return instruction(id, "while", program.array, bytes(43, config) + test::calls({body}));
+  const auto loop = [&](std::uint64_t id, int trips, std::uint64_t body) {
+    return test::counted_loop(id, program.array, trips, body);
   };
   program.computations = {computation(7, 70, {instruction(70, "add", program.array)}),
                           computation(6, 60, {loop(60, 1000, 7)})};
