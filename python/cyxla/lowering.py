@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any, Final
 
-from cyxla import plugin_environment, plugins, runtime, xla_flags
+from cyxla import plugin_environment, plugins, runtime, thread_cap, xla_flags
 from cyxla.dtypes import ArrayType
 from cyxla.errors import ArgumentError, LargeConstantsWarning, LoweringError, PluginError
 from cyxla.plugin_options import is_utf8
@@ -80,7 +80,8 @@ def lower(
     arguments. Constants with one value throughout do not count, as they take no space.
 
     Raises:
-        ArgumentError: an argument of `lower` itself is wrong.
+        ArgumentError: an argument of `lower` itself is wrong, or the environment variable
+            PJRT_NPROC (NPROC) is so large that JAX would hang.
         PluginError: an unknown platform.
         LoweringError: the function cannot be traced, or needs something that native callers cannot
             give: symbolic dimensions, host callbacks on other platforms than the CPU, several
@@ -99,6 +100,7 @@ def lower(
     except ImportError as error:
         raise LoweringError(f"lowering needs jax: pip install 'jax>=0.10.2' ({error})") from error
     xla_flags.check_for_jax()
+    thread_cap.check_pool_variables()
     program, constants = tracing.trace_program(
         function, arguments, platform=platform, name=name, x64=x64
     )

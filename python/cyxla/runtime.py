@@ -34,6 +34,7 @@ from cyxla.plugins import (
 from cyxla.thread_cap import (
     THREADS_ENVIRONMENT_VARIABLE,
     check_devices,
+    check_pool_variables,
     checked_threads,
     pool_size,
     threads_from_environment,
@@ -125,14 +126,16 @@ def initialize(
             and the targets registered earlier with `register_ffi_target`, with a RuntimeWarning for
             one that the plugin does not take. False registers none; a later `register_ffi_target`
             still registers at once.
-        threads: the most threads that the plugin's pool may have, at least `cpu_device_count`.
-            None takes `CYXLA_NUM_THREADS` of the environment; without that the plugin decides.
+        threads: the most threads that the plugin's pool may have, at least `cpu_device_count` and
+            at most 256 for each CPU of the machine. None takes `CYXLA_NUM_THREADS` of the
+            environment; without that the plugin decides.
 
     Raises:
         PluginError: there is no such plugin, it cannot be loaded, it knows no such option, or it
             would end the process over the environment variable XLA_FLAGS (found for "cpu" only).
-        ArgumentError: arguments that contradict each other, or `threads` after the plugin was
-            loaded without.
+        ArgumentError: arguments that contradict each other, `threads` after the plugin was loaded
+            without, or more threads than the machine can start, asked for by `threads`, by the
+            option `cpu_device_count` or in the environment (PJRT_NPROC, NPROC).
         ForkError: this process was forked from one that had initialized the runtime.
         Error: this is a subinterpreter, or the extension module is not installed.
     """
@@ -272,6 +275,8 @@ def _load(
     optional = optional_names(plugin.platform, plugin.create_options, known) - set(options)
     if threads is None:
         threads = threads_from_environment()
+    if threads is None:
+        check_pool_variables()
     check_devices(create_options, threads)
     extension = _extension()
     os.environ.setdefault(_LOG_LEVEL_VARIABLE, "1")

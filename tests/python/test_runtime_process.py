@@ -12,8 +12,16 @@ import cyxla
 from c_library import build_library
 from child_process import run_code, run_process
 from cyxla.errors import ArgumentError
-from cyxla.thread_cap import check_devices, checked_threads, threads_from_environment
+from cyxla.thread_cap import (
+    check_devices,
+    check_pool_variables,
+    checked_threads,
+    max_threads,
+    threads_from_environment,
+)
 from fake_packages import install
+
+_LIMIT = f"{max_threads()} (256 for each CPU of this machine)"
 
 
 def test_a_preferred_platform_without_its_device(tmp_path: Path) -> None:
@@ -71,7 +79,7 @@ def test_threads_cap_the_pool() -> None:
     assert (uncapped > one, reported, variable) == (True, "None", "7")
 
 
-@pytest.mark.parametrize("value", ["0", "two", "-1", "1.5", " ", "65537", "²"])
+@pytest.mark.parametrize("value", ["0", "two", "-1", "1.5", " ", "1000000", "²"])
 def test_a_number_of_threads_in_the_environment_that_is_none(
     value: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -80,7 +88,7 @@ def test_a_number_of_threads_in_the_environment_that_is_none(
     with pytest.raises(ArgumentError) as caught:
         threads_from_environment()
     assert str(caught.value) == (
-        f"the environment variable CYXLA_NUM_THREADS is {shown}; it takes an int from 1 to 65536"
+        f"the environment variable CYXLA_NUM_THREADS is {shown}; it takes an int from 1 to {_LIMIT}"
     )
 
 
@@ -99,18 +107,78 @@ def test_a_wrong_environment_can_be_put_right() -> None:
         env={"CYXLA_NUM_THREADS": "none"},
     )
     assert printed.splitlines() == [
-        "the environment variable CYXLA_NUM_THREADS is 'none'; it takes an int from 1 to 65536",
+        f"the environment variable CYXLA_NUM_THREADS is 'none'; it takes an int from 1 to {_LIMIT}",
         "False",
         "None",
     ]
 
 
-@pytest.mark.parametrize("threads", [0, -1, 65537, True, 1.0, "1"])
+@pytest.mark.parametrize("threads", [0, -1, max_threads() + 1, True, 1.0, "1"])
 def test_an_argument_that_is_no_number_of_threads(threads: object) -> None:
     with pytest.raises(ArgumentError) as caught:
         cyxla.initialize(threads=threads)  # type: ignore[arg-type]
-    assert str(caught.value) == f"threads is {threads!r}; it takes an int from 1 to 65536"
-    assert checked_threads(65536) == 65536
+    assert str(caught.value) == f"threads is {threads!r}; it takes an int from 1 to {_LIMIT}"
+    assert checked_threads(max_threads()) == max_threads()
+
+
+# The shapes in which XLA reads a number; what it cannot read it ignores.
+@pytest.mark.parametrize("name", ["PJRT_NPROC", "NPROC"])
+@pytest.mark.parametrize("value", ["32768", " +32768", "2147483647"])
+def test_a_pool_in_the_environment_that_xla_would_hang_over(name: str, value: str) -> None:
+    printed = run_code(
+        """
+        import os, jax, jax.numpy as jnp, cyxla
+        struct = jax.ShapeDtypeStruct((2,), jnp.float32)
+        for call in (cyxla.runtime_info, lambda: cyxla.lower(jnp.sin, [struct], platform="cpu")):
+            try:
+                call()
+            except cyxla.ArgumentError as error:
+                print(error)
+        print(cyxla.initialize(threads=1, jax_targets=False).threads)
+        """,
+        env={name: value},
+    )
+    refusal = (
+        f"the environment variable {name} is {value}, and XLA would hang while it starts that many"
+        f" threads; unset it, or set it to at most {_LIMIT}"
+    )
+    assert printed.splitlines() == [refusal, refusal, "1"]
+
+
+@pytest.mark.parametrize("value", ["-5", "0", str(max_threads())])
+def test_a_pool_in_the_environment_that_xla_can_bear(
+    value: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PJRT_NPROC", value)
+    monkeypatch.setenv("NPROC", "32768")  # XLA does not look at it
+    check_pool_variables()
+
+
+@pytest.mark.parametrize("value", ["", "abc", "99999999999999", "32768x"])
+def test_xla_reads_the_second_variable_where_the_first_is_not_a_number(
+    value: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PJRT_NPROC", value)
+    monkeypatch.setenv("NPROC", "32768")
+    with pytest.raises(ArgumentError, match="the environment variable NPROC is 32768"):
+        check_pool_variables()
+    monkeypatch.setenv("NPROC", "x")
+    check_pool_variables()
+
+
+def test_as_many_threads_as_the_machine_may_have_can_be_started() -> None:
+    count, reported, _ = _threads(f"threads={max_threads()}, ")
+    assert count > max_threads()
+    assert reported == str(max_threads())
+
+
+def test_more_devices_than_the_machine_can_have_threads() -> None:
+    with pytest.raises(ArgumentError) as caught:
+        check_devices({"cpu_device_count": 1_000_000}, None)
+    assert str(caught.value) == (
+        "the option cpu_device_count is 1000000, and the pool has a thread for each device; ask for"
+        f" at most {_LIMIT}"
+    )
 
 
 @pytest.mark.parametrize("jax_targets", [None, 1, "no"])
