@@ -25,8 +25,8 @@ __all__ = [
 THREADS_ENVIRONMENT_VARIABLE = "CYXLA_NUM_THREADS"
 """Names the environment variable with the most threads that the plugin's pool may have."""
 
-# While it makes a client, XLA sizes its pool by the first of these that holds a number of 32 bits. It
-# does not read them again.
+# While it makes a client, XLA sizes its pool by the first of these that holds a number of 32 bits.
+# It does not read them again.
 _POOL_SIZE_VARIABLES: Final = ("PJRT_NPROC", "NPROC")
 _NUMBER: Final = re.compile(r"\s*[+-]?\d+\s*", re.ASCII)
 
