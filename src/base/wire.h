@@ -46,4 +46,16 @@ class Reader {
   bool failed_ = false;
 };
 
+// Calls `visit` with the bytes of each occurrence of a field. False when the message is malformed.
+template <typename Visit>
+bool for_each_bytes_field(std::string_view message, std::uint32_t number, Visit visit) {
+  Reader reader(message);
+  while (const auto field = reader.next()) {
+    if (field->field == number && field->type == Type::kBytes) {
+      visit(field->bytes);
+    }
+  }
+  return !reader.failed();
+}
+
 }  // namespace cyxla::wire

@@ -74,6 +74,22 @@ CYXLA_SAME_NUMBER(C64);
 CYXLA_SAME_NUMBER(C128);
 #undef CYXLA_SAME_NUMBER
 
+// Indexed by PrimitiveType: the two enumerations agree in the first types only.
+constexpr std::array kTypesOfXla = {
+    PJRT_Buffer_Type_INVALID,    PJRT_Buffer_Type_PRED,       PJRT_Buffer_Type_S8,
+    PJRT_Buffer_Type_S16,        PJRT_Buffer_Type_S32,        PJRT_Buffer_Type_S64,
+    PJRT_Buffer_Type_U8,         PJRT_Buffer_Type_U16,        PJRT_Buffer_Type_U32,
+    PJRT_Buffer_Type_U64,        PJRT_Buffer_Type_F16,        PJRT_Buffer_Type_F32,
+    PJRT_Buffer_Type_F64,        PJRT_Buffer_Type_INVALID,    PJRT_Buffer_Type_INVALID,
+    PJRT_Buffer_Type_C64,        PJRT_Buffer_Type_BF16,       PJRT_Buffer_Type_TOKEN,
+    PJRT_Buffer_Type_C128,       PJRT_Buffer_Type_F8E5M2,     PJRT_Buffer_Type_F8E4M3FN,
+    PJRT_Buffer_Type_S4,         PJRT_Buffer_Type_U4,         PJRT_Buffer_Type_F8E4M3B11FNUZ,
+    PJRT_Buffer_Type_F8E5M2FNUZ, PJRT_Buffer_Type_F8E4M3FNUZ, PJRT_Buffer_Type_S2,
+    PJRT_Buffer_Type_U2,         PJRT_Buffer_Type_F8E4M3,     PJRT_Buffer_Type_F8E3M4,
+    PJRT_Buffer_Type_INVALID,    PJRT_Buffer_Type_INVALID,    PJRT_Buffer_Type_F4E2M1FN,
+    PJRT_Buffer_Type_F8E8M0FNU,
+};
+
 const TypeInfo* find(std::int32_t element_type) noexcept {
   const auto index = static_cast<std::size_t>(element_type);
   return element_type < 0 || index >= kElementTypes.size() ? nullptr : &kElementTypes[index];
@@ -84,6 +100,11 @@ const TypeInfo* find(std::int32_t element_type) noexcept {
 std::size_t itemsize(std::int32_t element_type) noexcept {
   const TypeInfo* found = find(element_type);
   return found == nullptr ? 0 : found->itemsize;
+}
+
+std::int32_t element_type_of_xla(std::uint64_t primitive_type) noexcept {
+  return primitive_type < kTypesOfXla.size() ? kTypesOfXla[primitive_type]
+                                             : PJRT_Buffer_Type_INVALID;
 }
 
 const char* element_type_name(std::int32_t element_type) noexcept {

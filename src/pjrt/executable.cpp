@@ -2,6 +2,7 @@
 #include "pjrt/executable.h"
 
 #include <string_view>
+#include <utility>
 
 #include "base/scope_guard.h"
 #include "base/wire.h"
@@ -15,53 +16,20 @@ std::optional<std::int64_t> known(std::int64_t size_bytes) {
   return size_bytes > 0 ? std::optional(size_bytes) : std::nullopt;
 }
 
-// Calls `visit` with the bytes of each occurrence of a field.
-template <typename Visit>
-bool for_each_bytes_field(std::string_view message, std::uint32_t number, Visit visit) {
-  wire::Reader reader(message);
-  while (const auto field = reader.next()) {
-    if (field->field == number && field->type == wire::Type::kBytes) {
-      visit(field->bytes);
-    }
-  }
-  return !reader.failed();
-}
-
 // The total size of the object files in an executable that XLA:CPU serialized:
 // ExecutableAndOptionsProto (1) holds a CompilationResultProto whose objects (8) hold their code in
 // field 1.
 std::optional<std::int64_t> object_bytes(std::string_view serialized) {
   std::int64_t total = 0;
   bool readable = true;
-  readable &= for_each_bytes_field(serialized, 1, [&](std::string_view result) {
-    readable &= for_each_bytes_field(result, 8, [&](std::string_view object) {
-      readable &= for_each_bytes_field(object, 1, [&](std::string_view code) {
+  readable &= wire::for_each_bytes_field(serialized, 1, [&](std::string_view result) {
+    readable &= wire::for_each_bytes_field(result, 8, [&](std::string_view object) {
+      readable &= wire::for_each_bytes_field(object, 1, [&](std::string_view code) {
         total += static_cast<std::int64_t>(code.size());
       });
     });
   });
   return readable ? known(total) : std::nullopt;
-}
-
-// The number of instructions in a serialized HloModuleProto: its computations (3) hold them in
-// field
-// 2. With its configuration, the module is field 1 of a message around it.
-std::optional<std::int64_t> count_instructions(std::string_view format, std::string_view program) {
-  std::int64_t count = 0;
-  bool readable = true;
-  const auto visit_module = [&](std::string_view module) {
-    readable &= for_each_bytes_field(module, 3, [&](std::string_view computation) {
-      readable &= for_each_bytes_field(computation, 2, [&](std::string_view) { ++count; });
-    });
-  };
-  if (format == "hlo_with_config") {
-    readable &= for_each_bytes_field(program, 1, visit_module);
-  } else if (format == "hlo") {
-    visit_module(program);
-  } else {
-    return std::nullopt;
-  }
-  return readable ? known(count) : std::nullopt;
 }
 
 }  // namespace
@@ -75,13 +43,13 @@ Handle<PJRT_Executable> LoadedExecutable::executable() const {
   return {*api_, args.executable};
 }
 
-std::vector<OutputType> LoadedExecutable::output_types() const {
+std::vector<ValueType> LoadedExecutable::output_types() const {
   const Handle<PJRT_Executable> executable = this->executable();
 
   CYXLA_PJRT_ARGS(PJRT_Executable_NumOutputs, count);
   count.executable = executable.get();
   checked_call(*api_, CYXLA_SLOT(PJRT_Executable_NumOutputs), count, ErrorCode::kCompile);
-  std::vector<OutputType> outputs(count.num_outputs);
+  std::vector<ValueType> outputs(count.num_outputs);
   if (outputs.empty()) {
     return outputs;  // some plugins fail the two calls below for a program without outputs
   }
@@ -154,7 +122,7 @@ std::string LoadedExecutable::serialize() const {
   return {args.serialized_bytes, args.serialized_bytes_size};
 }
 
-std::optional<std::int64_t> LoadedExecutable::num_instructions() const {
+std::optional<OptimizedProgram> LoadedExecutable::optimized_program() const {
   if (!api_->has(CYXLA_SLOT(PJRT_Executable_OptimizedProgram))) {
     return std::nullopt;
   }
@@ -174,7 +142,7 @@ std::optional<std::int64_t> LoadedExecutable::num_instructions() const {
       program.format == nullptr) {
     return std::nullopt;
   }
-  return count_instructions({program.format, program.format_size}, code);
+  return OptimizedProgram{{program.format, program.format_size}, std::move(code)};
 }
 
 std::optional<double> LoadedExecutable::flops() const {

@@ -7,14 +7,9 @@
 #include <vector>
 
 #include "pjrt/handle.h"
+#include "pjrt/optimized_program.h"
 
 namespace cyxla::pjrt {
-
-// What the plugin says of one output.
-struct OutputType {
-  std::int32_t element_type = 0;
-  std::vector<std::int64_t> dimensions;
-};
 
 // Sizes in bytes of a compiled program; nothing where the plugin does not tell.
 struct MemoryStatistics {
@@ -37,15 +32,15 @@ class LoadedExecutable {
   void reset() noexcept { executable_.reset(); }
 
   // Throws Error (kCompile).
-  std::vector<OutputType> output_types() const;
+  std::vector<ValueType> output_types() const;
   // Takes the bytes of serialize() where they are at hand; otherwise serializes when it has to.
   MemoryStatistics memory_statistics(const std::string& serialized = {}) const;
   // What the plugin's own loader reads; empty when the plugin cannot serialize.
   std::string serialize() const;
   // Floating-point operations of one execution by the plugin's cost analysis.
   std::optional<double> flops() const;
-  // HLO instructions after the plugin's optimization, those of all computations together.
-  std::optional<std::int64_t> num_instructions() const;
+  // Nothing where the plugin does not give it.
+  std::optional<OptimizedProgram> optimized_program() const;
 
  private:
   Handle<PJRT_Executable> executable() const;

@@ -14,25 +14,36 @@
 namespace cyxla::runtime {
 namespace {
 
-void check_outputs(const pjrt::LoadedExecutable& executable, const Signature& signature) {
-  const std::vector<pjrt::OutputType> given = executable.output_types();
-  if (given.size() != signature.outputs.size()) {
+// `noun` is "input" or "output".
+void check_types(const std::string& noun, const std::vector<pjrt::ValueType>& compiled,
+                 const std::vector<ArrayType>& declared, const std::string& name) {
+  if (compiled.size() != declared.size()) {
     throw Error(ErrorCode::kCompile, "",
-                "the compiled program " + signature.name + " has " + std::to_string(given.size()) +
-                    " outputs, the lowering declared " + std::to_string(signature.outputs.size()));
+                "the compiled program " + name + " has " + std::to_string(compiled.size()) + " " +
+                    noun + (compiled.size() == 1 ? "" : "s") + ", its signature declares " +
+                    std::to_string(declared.size()) + "; lower the function again");
   }
-  for (std::size_t i = 0; i < given.size(); ++i) {
-    const ArrayType type{given[i].element_type, given[i].dimensions};
-    const ArrayType& declared = signature.outputs[i];
-    if (type.element_type != declared.element_type || type.dimensions != declared.dimensions) {
+  for (std::size_t i = 0; i < compiled.size(); ++i) {
+    const ArrayType type{compiled[i].element_type, compiled[i].dimensions};
+    if (type.element_type != declared[i].element_type ||
+        type.dimensions != declared[i].dimensions) {
       throw Error(ErrorCode::kCompile, "",
-                  "output " + std::to_string(i) + " of the compiled program " + signature.name +
-                      " is " + type.text() + ", the lowering declared " + declared.text());
+                  noun + " " + std::to_string(i) + " of the compiled program " + name + " is " +
+                      type.text() + ", its signature declares " + declared[i].text() +
+                      "; lower the function again");
     }
   }
 }
 
 }  // namespace
+
+void check_inputs(const std::vector<pjrt::ValueType>& compiled, const Signature& signature) {
+  std::vector<ArrayType> declared = signature.inputs;
+  for (const std::size_t output : signature.in_place_outputs) {
+    declared.push_back(signature.outputs[output]);
+  }
+  check_types("input", compiled, declared, signature.name);
+}
 
 Program::Program(const pjrt::Client& client, Capabilities capabilities,
                  pjrt::LoadedExecutable executable, Signature signature)
@@ -40,7 +51,7 @@ Program::Program(const pjrt::Client& client, Capabilities capabilities,
       capabilities_(capabilities),
       executable_(std::move(executable)),
       signature_(std::move(signature)) {
-  check_outputs(executable_, signature_);
+  check_types("output", executable_.output_types(), signature_.outputs, signature_.name);
   fill_spec();
 }
 

@@ -21,6 +21,10 @@
 
 namespace cyxla::runtime {
 
+// Throws Error (kCompile) where the compiled code takes other inputs than the signature declares,
+// destinations of outputs in place included.
+void check_inputs(const std::vector<pjrt::ValueType>& compiled, const Signature& signature);
+
 // A compiled program and the spec that callers see. Counted: the Python Executable holds one
 // reference, each retain() and each prepared call another; the last release hands it to the
 // runtime, which deletes it when no call is in flight. Any thread may execute it. After close() its

@@ -160,7 +160,12 @@ Program* Runtime::compile(std::string_view code, std::string_view format,
   std::string bytes = is_needed ? executable.serialize() : std::string();
   statistics.memory = executable.memory_statistics(bytes);
   statistics.flops = executable.flops();
-  statistics.instructions = executable.num_instructions();
+  if (const auto optimized = executable.optimized_program()) {
+    statistics.instructions = optimized->num_instructions();
+    if (const auto input_types = optimized->input_types()) {
+      check_inputs(*input_types, signature);
+    }
+  }
   Program* program = add_program(std::move(executable), std::move(signature), request, bytes);
   if (serialized != nullptr) {
     *serialized = std::move(bytes);

@@ -311,6 +311,47 @@ def test_every_cpu_plugin(library: str) -> None:
 # Threads and lifetime.
 
 
+@pytest.mark.parametrize("library", CPU_LIBRARIES)
+def test_a_program_file_whose_types_contradict_its_stablehlo(library: str) -> None:
+    (path,) = (p.path for p in cyxla.available_plugins() if p.path.name == library)
+    printed = run_code(
+        """
+        import dataclasses, tempfile
+        import jax, jax.numpy as jnp, numpy as np, cyxla
+        from cyxla.dtypes import ArrayType
+        pair = [jax.ShapeDtypeStruct((3,), jnp.float32)] * 2
+        program = cyxla.lower(lambda x, y: x + y, pair, name="f")
+        path = tempfile.mkdtemp() + "/f.cyxla"
+        x, y = program.inputs
+        integers = cyxla.ProgramArray.of("x", ArrayType(cyxla.ElementType.S32, (3,)))
+        row = cyxla.ProgramArray.of("y", ArrayType(cyxla.ElementType.F32, (1, 3)))
+        for inputs in ((integers, y), (x, row), (x,)):
+            dataclasses.replace(program, inputs=inputs).save(path)
+            for settings in ({}, {"outputs_in_place": True}, {"route": "pjrt"}):
+                try:
+                    cyxla.compile_program(cyxla.Program.load(path), **settings)
+                    print("compiled")
+                except cyxla.CompileError as error:
+                    print(str(error).partition(".so: ")[2])
+        program.save(path)
+        cyxla.compile_program(cyxla.Program.load(path))
+        """,
+        env={"CYXLA_PJRT_PLUGIN": str(path)},
+    )
+    expected = [
+        "input 0 of the compiled program f is F32[3], its signature declares S32[3]",
+        "input 1 of the compiled program f is F32[3], its signature declares F32[1,3]",
+        "the compiled program f has 2 inputs, its signature declares 1",
+    ]
+    in_place = "the compiled program f has 3 inputs, its signature declares 2"
+    lines = [line.removesuffix("; lower the function again") for line in printed.splitlines()]
+    assert lines == [
+        line
+        for refusal in expected
+        for line in (refusal, in_place if refusal == expected[2] else refusal, refusal)
+    ]
+
+
 def test_threads_compile_at_once() -> None:
     results: list[Any] = [None] * 4
 

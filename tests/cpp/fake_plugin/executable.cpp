@@ -2,6 +2,7 @@
 #include "executable.h"
 
 #include <cstring>
+#include <map>
 #include <string>
 #include <string_view>
 
@@ -20,16 +21,21 @@ PJRT_Error* not_an_executable() {
   return make_error(PJRT_Error_Code_INVALID_ARGUMENT, "not an executable");
 }
 
-// A field of bytes in the wire format of protocol buffers; sizes up to 16383.
-std::string bytes_field(int number, const std::string& bytes) {
-  std::string field(1, static_cast<char>(number << 3 | 2));
-  if (bytes.size() >= 0x80) {
-    field += static_cast<char>(0x80 | (bytes.size() & 0x7f));
-    field += static_cast<char>(bytes.size() >> 7);
-  } else {
-    field += static_cast<char>(bytes.size());
+std::string varint(std::uint64_t value) {
+  std::string bytes;
+  for (; value >= 0x80; value >>= 7) {
+    bytes += static_cast<char>(0x80 | (value & 0x7f));
   }
-  return field + bytes;
+  return bytes + static_cast<char>(value);
+}
+
+// Fields in the wire format of protocol buffers.
+std::string varint_field(int number, std::uint64_t value) {
+  return std::string(1, static_cast<char>(number << 3)) + varint(value);
+}
+
+std::string bytes_field(int number, const std::string& bytes) {
+  return std::string(1, static_cast<char>(number << 3 | 2)) + varint(bytes.size()) + bytes;
 }
 
 // Shaped like what XLA:CPU serializes: (1) holds objects (8) that hold code (1), among other
@@ -58,8 +64,42 @@ std::string serialized_bytes(const PJRT_Executable& executable) {
          bytes_field(4, std::string(kCodeMark) + executable.code);
 }
 
-// An HloModuleProto with two computations (3) of two and three instructions (2).
-std::string optimized_bytes() {
+// A value of XLA's PrimitiveType, which agrees with PJRT's in the first types only.
+std::uint64_t primitive_type(PJRT_Buffer_Type type) {
+  const std::map<PJRT_Buffer_Type, std::uint64_t> others = {
+      {PJRT_Buffer_Type_BF16, 16},       {PJRT_Buffer_Type_C64, 15},
+      {PJRT_Buffer_Type_C128, 18},       {PJRT_Buffer_Type_F8E5M2, 19},
+      {PJRT_Buffer_Type_F8E4M3FN, 20},   {PJRT_Buffer_Type_S4, 21},
+      {PJRT_Buffer_Type_U4, 22},         {PJRT_Buffer_Type_F8E4M3B11FNUZ, 23},
+      {PJRT_Buffer_Type_F8E5M2FNUZ, 24}, {PJRT_Buffer_Type_F8E4M3FNUZ, 25},
+      {PJRT_Buffer_Type_S2, 26},         {PJRT_Buffer_Type_U2, 27},
+      {PJRT_Buffer_Type_F8E4M3, 28},     {PJRT_Buffer_Type_F8E3M4, 29},
+      {PJRT_Buffer_Type_F4E2M1FN, 32},   {PJRT_Buffer_Type_F8E8M0FNU, 33}};
+  const auto found = others.find(type);
+  return found == others.end() ? static_cast<std::uint64_t>(type) : found->second;
+}
+
+// The field of an HLO module with the shapes of its parameters, the dimensions packed or not.
+std::string program_shape(const Program& program) {
+  std::string parameters;
+  for (const ArrayType& input : program.inputs) {
+    std::string shape = varint_field(2, primitive_type(input.element_type));
+    std::string packed;
+    for (const std::int64_t dimension : input.dimensions) {
+      if (program.inputs.size() % 2 == 0) {
+        packed += varint(static_cast<std::uint64_t>(dimension));
+      } else {
+        shape += varint_field(3, static_cast<std::uint64_t>(dimension));
+      }
+    }
+    parameters += bytes_field(1, shape + (packed.empty() ? "" : bytes_field(3, packed)));
+  }
+  return bytes_field(4, parameters);
+}
+
+// An HloModuleProto with two computations (3) of two and three instructions (2), and the program's
+// parameters.
+std::string optimized_bytes(const Program& program) {
   const auto instructions = [](int count) {
     std::string text = bytes_field(1, "name");
     for (int i = 0; i < count; ++i) {
@@ -67,7 +107,8 @@ std::string optimized_bytes() {
     }
     return bytes_field(3, text);
   };
-  const std::string module = bytes_field(1, "module") + instructions(2) + instructions(3);
+  const std::string module =
+      bytes_field(1, "module") + instructions(2) + instructions(3) + program_shape(program);
   switch (setting(FAKE_PLUGIN_OPTIMIZED)) {
     case 1:
       return module;
@@ -202,7 +243,7 @@ PJRT_Error* executable_optimized_program(PJRT_Executable_OptimizedProgram_Args& 
   if (!PJRT_Executable::check(args.executable, "PJRT_Executable_OptimizedProgram")) {
     return not_an_executable();
   }
-  const std::string bytes = optimized_bytes();
+  const std::string bytes = optimized_bytes(args.executable->program);
   PJRT_Program& program = *args.program;
   program.format = optimized_format().data();
   program.format_size = optimized_format().size();

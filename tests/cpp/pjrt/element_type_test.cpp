@@ -63,5 +63,35 @@ TEST(ElementType, OtherValuesAreUnknown) {
   }
 }
 
+TEST(ElementType, FindsTheTypesOfXla) {
+  const std::map<std::uint64_t, std::int32_t> expected = {
+      {0, PJRT_Buffer_Type_INVALID},
+      {1, PJRT_Buffer_Type_PRED},
+      {5, PJRT_Buffer_Type_S64},
+      {9, PJRT_Buffer_Type_U64},
+      {10, PJRT_Buffer_Type_F16},
+      {12, PJRT_Buffer_Type_F64},
+      {15, PJRT_Buffer_Type_C64},
+      {16, PJRT_Buffer_Type_BF16},
+      {17, PJRT_Buffer_Type_TOKEN},
+      {18, PJRT_Buffer_Type_C128},
+      {19, PJRT_Buffer_Type_F8E5M2},
+      {20, PJRT_Buffer_Type_F8E4M3FN},
+      {21, PJRT_Buffer_Type_S4},
+      {23, PJRT_Buffer_Type_F8E4M3B11FNUZ},
+      {24, PJRT_Buffer_Type_F8E5M2FNUZ},
+      {25, PJRT_Buffer_Type_F8E4M3FNUZ},
+      {28, PJRT_Buffer_Type_F8E4M3},
+      {29, PJRT_Buffer_Type_F8E3M4},
+      {32, PJRT_Buffer_Type_F4E2M1FN},
+      {33, PJRT_Buffer_Type_F8E8M0FNU},
+      {13, PJRT_Buffer_Type_INVALID},
+      {34, PJRT_Buffer_Type_INVALID},
+      {std::uint64_t{1} << 40, PJRT_Buffer_Type_INVALID}};
+  for (const auto& [xla, pjrt] : expected) {
+    EXPECT_EQ(element_type_of_xla(xla), pjrt) << xla;
+  }
+}
+
 }  // namespace
 }  // namespace cyxla::pjrt

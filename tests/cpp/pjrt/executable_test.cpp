@@ -38,7 +38,7 @@ TEST_F(ExecutableTest, OwnsItsProgram) {
 }
 
 TEST_F(ExecutableTest, TellsItsOutputs) {
-  const std::vector<OutputType> outputs = compile(kProgram).output_types();
+  const std::vector<ValueType> outputs = compile(kProgram).output_types();
   ASSERT_EQ(outputs.size(), 3U);
   EXPECT_EQ(outputs[0].element_type, PJRT_Buffer_Type_F32);
   EXPECT_EQ(outputs[0].dimensions, (std::vector<std::int64_t>{3}));
@@ -119,21 +119,47 @@ TEST_F(ExecutableTest, SizesThatThePluginCannotTellAreUnknown) {
 
 TEST_F(ExecutableTest, CountsTheInstructionsOfAllComputations) {
   const LoadedExecutable executable = compile(kProgram);
-  EXPECT_EQ(executable.num_instructions(), 5);
+  const auto num_instructions = [&] { return executable.optimized_program()->num_instructions(); };
+  EXPECT_EQ(num_instructions(), 5);
   fake.set(FAKE_PLUGIN_OPTIMIZED, 1);
-  EXPECT_EQ(executable.num_instructions(), 5);
+  EXPECT_EQ(num_instructions(), 5);
   for (const int unreadable : {2, 3, 4}) {
     fake.set(FAKE_PLUGIN_OPTIMIZED, unreadable);
-    EXPECT_EQ(executable.num_instructions(), std::nullopt) << unreadable;
+    EXPECT_EQ(num_instructions(), std::nullopt) << unreadable;
   }
-  fake.set(FAKE_PLUGIN_OPTIMIZED, 0);
+}
+
+TEST_F(ExecutableTest, TellsItsInputs) {
+  for (const bool with_configuration : {true, false}) {
+    fake.set(FAKE_PLUGIN_OPTIMIZED, with_configuration ? 0 : 1);
+    for (const std::string more : {"", "input C128[]\n"}) {  // dimensions are packed or not
+      const auto inputs = compile(kProgram + more).optimized_program()->input_types();
+      ASSERT_EQ(inputs->size(), more.empty() ? 2U : 3U);
+      EXPECT_EQ((*inputs)[0].element_type, PJRT_Buffer_Type_F32);
+      EXPECT_EQ((*inputs)[0].dimensions, (std::vector<std::int64_t>{3}));
+      EXPECT_EQ((*inputs)[1].element_type, PJRT_Buffer_Type_F64);
+      EXPECT_EQ((*inputs)[1].dimensions, (std::vector<std::int64_t>{2, 2}));
+      if (!more.empty()) {
+        EXPECT_EQ((*inputs)[2].element_type, PJRT_Buffer_Type_C128);
+        EXPECT_TRUE((*inputs)[2].dimensions.empty());
+      }
+    }
+  }
+  for (const int unreadable : {2, 3, 4}) {
+    fake.set(FAKE_PLUGIN_OPTIMIZED, unreadable);
+    EXPECT_FALSE(compile(kProgram).optimized_program()->input_types()) << unreadable;
+  }
+}
+
+TEST_F(ExecutableTest, APluginMayKeepItsOptimizedProgram) {
+  const LoadedExecutable executable = compile(kProgram);
   for (const std::uint64_t nth : {1U, 2U}) {
     fake.fail("PJRT_Executable_OptimizedProgram", nth, PJRT_Error_Code_UNIMPLEMENTED, "no");
-    EXPECT_EQ(executable.num_instructions(), std::nullopt) << nth;
+    EXPECT_FALSE(executable.optimized_program()) << nth;
     fake.reset();
   }
   fake.remove_function("PJRT_Executable_OptimizedProgram");
-  EXPECT_EQ(executable.num_instructions(), std::nullopt);
+  EXPECT_FALSE(executable.optimized_program());
 }
 
 TEST_F(ExecutableTest, TellsItsFlops) {

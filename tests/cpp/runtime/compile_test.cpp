@@ -88,18 +88,39 @@ TEST_F(CompileTest, OverridesReachThePlugin) {
 
 TEST_F(CompileTest, OutputsOtherThanDeclaredAreRefused) {
   EXPECT_EQ(mismatch("output F32[2] iota", "output F32[2] iota\noutput F32[] fill 1"),
-            "the compiled program model has 1 outputs, the lowering declared 2");
-  EXPECT_EQ(mismatch("output F32[] fill 1\noutput F32[2] iota",
-                     "output F32[] fill 1\noutput F64[2] iota"),
-            "output 1 of the compiled program model is F32[2], the lowering declared F64[2]");
-  EXPECT_EQ(mismatch("output F32[2,3] iota", "output F32[3,2] iota"),
-            "output 0 of the compiled program model is F32[2,3], the lowering declared F32[3,2]");
+            "the compiled program model has 1 output, its signature declares 2; lower the "
+            "function again");
+  EXPECT_EQ(
+      mismatch("output F32[] fill 1\noutput F32[2] iota",
+               "output F32[] fill 1\noutput F64[2] iota"),
+      "output 1 of the compiled program model is F32[2], its signature declares F64[2]; lower "
+      "the function again");
+  EXPECT_EQ(
+      mismatch("output F32[2,3] iota", "output F32[3,2] iota"),
+      "output 0 of the compiled program model is F32[2,3], its signature declares F32[3,2]; lower "
+      "the function again");
   EXPECT_EQ(mismatch("output F32[1] iota", "output F32[] iota"),
-            "output 0 of the compiled program model is F32[1], the lowering declared F32[]");
+            "output 0 of the compiled program model is F32[1], its signature declares F32[]; lower "
+            "the function again");
+  EXPECT_EQ(fake.live(), 1) << fake.live_by_kind();  // the client
+}
+
+TEST_F(CompileTest, InputsOtherThanDeclaredAreRefused) {
+  const std::string output = "\noutput F32[] fill 1";
+  EXPECT_EQ(mismatch("input F32[2]" + output, output),
+            "the compiled program model has 1 input, its signature declares 0; lower the function "
+            "again");
+  EXPECT_EQ(mismatch("input S8[]\ninput F32[2]" + output, "input S8[]\ninput S32[2]" + output),
+            "input 1 of the compiled program model is F32[2], its signature declares S32[2]; lower "
+            "the function again");
+  EXPECT_EQ(mismatch("input F32[2,3]" + output, "input F32[3,2]" + output),
+            "input 0 of the compiled program model is F32[2,3], its signature declares F32[3,2]; "
+            "lower the function again");
   EXPECT_EQ(fake.live(), 1) << fake.live_by_kind();  // the client
 }
 
 TEST_F(CompileTest, InputsThatNativeCodeCannotPassAreRefused) {
+  fake.set(FAKE_PLUGIN_OPTIMIZED, 3);  // a plugin that does not tell its inputs
   EXPECT_EQ(mismatch("output F32[] fill 1", "input S4[2]\noutput F32[] fill 1"),
             "S4[2] has an element type that cyxla cannot pass to native code (PJRT type " +
                 std::to_string(PJRT_Buffer_Type_S4) + ")");

@@ -114,7 +114,7 @@ struct Fault {
         return has("PJRT_Event_Await: INTERNAL: injected") ? "" : "unclear: " + message;
       case Kind::kHollow:
       case Kind::kHollowWithCount:
-        return has((function + ": ").c_str()) || has("the lowering declared") ||
+        return has((function + ": ").c_str()) || has("its signature declares") ||
                        has("the plugin contradicts itself")
                    ? ""
                    : "unclear: " + message;
