@@ -22,6 +22,26 @@ __all__ = [
 ]
 
 
+def refuse_reload(module: str, has_run: bool) -> None:
+    """Keep a module that the whole process depends on from being executed a second time.
+
+    Its state would start anew while the plugin, the extension module and existing objects still
+    refer to the old one.
+
+    Raises:
+        ImportError: it `has_run` before; nothing has changed.
+    """
+    if has_run:
+        raise ImportError(
+            f"{module} cannot be reloaded: it holds state of this process, such as the loaded"
+            " plugin; start a new process (restart the kernel in Jupyter) to use changed code",
+            name=module,
+        )
+
+
+refuse_reload(__name__, "Error" in globals())
+
+
 class Error(RuntimeError):
     """Base class of all errors of cyxla."""
 

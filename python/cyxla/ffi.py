@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from cyxla import gpu_targets, jaxlib_targets
-from cyxla.errors import ArgumentError, Error, UnsupportedError
+from cyxla.errors import ArgumentError, Error, UnsupportedError, refuse_reload
 from cyxla.plugin_options import is_utf8
 
 __all__ = [
@@ -30,6 +30,8 @@ __all__ = [
     "register_own",
     "registration",
 ]
+
+refuse_reload(__name__, "_targets" in globals())
 
 # A version of XLA's FFI: major and minor.
 _Version = tuple[int, int]

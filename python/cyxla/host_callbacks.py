@@ -15,9 +15,11 @@ from typing import Any, Final, NamedTuple, NoReturn, TypeAlias
 import numpy as np
 
 from cyxla.dtypes import AnyArray, AnyDtype
-from cyxla.errors import Error, UnsupportedError
+from cyxla.errors import Error, UnsupportedError, refuse_reload
 
 __all__ = ["Failure", "HostCallback", "HostCallbacks", "answer", "known_callbacks"]
+
+refuse_reload(__name__, "_numbers" in globals())
 
 
 class HostCallback:

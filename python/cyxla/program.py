@@ -11,10 +11,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cyxla.dtypes import ArrayType, ElementType
+from cyxla.errors import refuse_reload
 from cyxla.host_callbacks import HostCallbacks
 from cyxla.program_file import load_program, save_program
 
 __all__ = ["Program", "ProgramArray", "identifier"]
+
+refuse_reload(__name__, "Program" in globals())
 
 
 class ProgramArray(NamedTuple):

@@ -17,7 +17,7 @@ from types import MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cyxla import ffi, xla_flags
-from cyxla.errors import ArgumentError, Error, ForkError, PluginError
+from cyxla.errors import ArgumentError, Error, ForkError, PluginError, refuse_reload
 from cyxla.plugin_advice import load_advice
 from cyxla.plugin_environment import set_tpu_variables
 from cyxla.plugin_options import OptionValue, checked_options, known_options, optional_names
@@ -34,7 +34,6 @@ from cyxla.plugins import (
 from cyxla.thread_cap import (
     THREADS_ENVIRONMENT_VARIABLE,
     check_devices,
-    check_pool_variables,
     checked_threads,
     pool_size,
     threads_from_environment,
@@ -55,8 +54,14 @@ __all__ = [
     "runtime_info",
 ]
 
+refuse_reload(__name__, "_state" in globals())
+
 # XLA reads it once, while its library is opened.
 _LOG_LEVEL_VARIABLE = "TF_CPP_MIN_LOG_LEVEL"
+_IMPORTED_TWICE = (
+    "cyxla was imported a second time in this process, and only the first copy knows the plugin that"
+    " is loaded; start a new process, and leave cyxla's modules in sys.modules"
+)
 
 
 class RuntimeInfo(NamedTuple):
@@ -134,8 +139,7 @@ def initialize(
         PluginError: there is no such plugin, it cannot be loaded, it knows no such option, or it
             would end the process over the environment variable XLA_FLAGS (found for "cpu" only).
         ArgumentError: arguments that contradict each other, `threads` after the plugin was loaded
-            without, or more threads than the machine can start, asked for by `threads`, by the
-            option `cpu_device_count` or in the environment (PJRT_NPROC, NPROC).
+            without, or too many threads, also by `cpu_device_count`, PJRT_NPROC or NPROC.
         ForkError: this process was forked from one that had initialized the runtime.
         Error: this is a subinterpreter, or the extension module is not installed.
     """
@@ -148,8 +152,7 @@ def initialize(
         )
     if threads is not None:
         checked_threads(threads)
-    if options is None:
-        options = {}
+    options = {} if options is None else options
     if _state is None:
         chosen, advice = _chosen_plugin(plugin, platform)
         with _lock:
@@ -248,10 +251,8 @@ def _chosen_plugin(
 
 
 def _elsewhere(platform: str) -> str:
-    if platform == "cpu":
-        return ""
-    variable = PLATFORM_ENVIRONMENT_VARIABLE
-    return f"To compute on the CPU instead, use platform='cpu' or set {variable}=cpu"
+    advice = f"use platform='cpu' or set {PLATFORM_ENVIRONMENT_VARIABLE}=cpu"
+    return "" if platform == "cpu" else f"To compute on the CPU instead, {advice}"
 
 
 def _load(
@@ -263,7 +264,7 @@ def _load(
 ) -> _State:
     global _state
     library = installed_library_at(plugin.path)
-    known = None if library is None else known_options(library.distribution, library.version)
+    known = library and known_options(library.distribution, library.version)
     create_options: dict[str, OptionValue] = {}
     for some in (plugin.create_options, options):
         create_options |= checked_options(
@@ -275,10 +276,10 @@ def _load(
     optional = optional_names(plugin.platform, plugin.create_options, known) - set(options)
     if threads is None:
         threads = threads_from_environment()
-    if threads is None:
-        check_pool_variables()
     check_devices(create_options, threads)
     extension = _extension()
+    if extension.loaded_runtime() is not None:
+        raise Error(_IMPORTED_TWICE)
     os.environ.setdefault(_LOG_LEVEL_VARIABLE, "1")
     if plugin.platform == "tpu":
         set_tpu_variables()
@@ -303,10 +304,9 @@ def _load(
             text = f"the plugin {plugin.path} ({plugin.source}) cannot be used: {text}"
         distribution = plugin.source if library is None else library.distribution
         lines = [text, *lost, load_advice(plugin.platform, distribution, text), advice]
-        raise PluginError("\n".join(line for line in lines if line)) from error
-    used = {
-        name: value for name, value in create_options.items() if name not in loaded.dropped_options
-    }
+        raise PluginError("\n".join(filter(None, lines))) from error
+    dropped = loaded.dropped_options
+    used = {name: value for name, value in create_options.items() if name not in dropped}
     info = RuntimeInfo(
         api_version=loaded.api_version,
         platform=loaded.platform_name,

@@ -77,9 +77,14 @@ def _limit() -> str:
 
 
 def threads_from_environment() -> int | None:
-    """Return the cap in `CYXLA_NUM_THREADS`, None if it is unset or empty."""
+    """Return the cap in `CYXLA_NUM_THREADS`, None if it is unset or empty.
+
+    Raises:
+        ArgumentError: it is not a cap; or there is none, and XLA's own variables ask for too many.
+    """
     text = os.environ.get(THREADS_ENVIRONMENT_VARIABLE)
     if not text:
+        check_pool_variables()
         return None
     where = f"the environment variable {THREADS_ENVIRONMENT_VARIABLE}"
     return checked_threads(int(text) if text.isascii() and text.isdigit() else text, where)

@@ -94,3 +94,44 @@ def test_importing_needs_no_jax_and_lowering_says_what_to_install() -> None:
             print("pip install" in str(error))
     """)
     assert printed == "True cpu\nTrue\n"
+
+
+def test_reloading_keeps_what_the_process_depends_on() -> None:
+    printed = run_code(
+        """
+        import importlib, sys
+        import jax, numpy as np, cyxla
+        struct = jax.ShapeDtypeStruct((2,), np.float64)
+        def called():
+            program = cyxla.lower(lambda x: jax.pure_callback(lambda a: a + 1, struct, x), [struct])
+            return cyxla.compile_program(program)[0].run([np.ones(2)])[0].tolist()
+        assert called() == [2, 2]
+        for name in sorted(name for name in sys.modules if name.split(".")[0] == "cyxla"):
+            try:
+                importlib.reload(sys.modules[name])
+            except ImportError as error:
+                print(error)
+            assert called() == [2, 2], name
+        try:
+            cyxla.compile_program(None)
+        except cyxla.ArgumentError:
+            print("the same classes")
+        for name in [name for name in sys.modules if name.split(".")[0] == "cyxla"]:
+            del sys.modules[name]
+        import cyxla
+        try:
+            cyxla.runtime_info()
+        except cyxla.Error as error:
+            print(error)
+        """
+    )
+    refused = [
+        f"cyxla.{module} cannot be reloaded: it holds state of this process, such as the loaded"
+        " plugin; start a new process (restart the kernel in Jupyter) to use changed code"
+        for module in ("errors", "ffi", "host_callbacks", "program", "runtime")
+    ]
+    again = (
+        "cyxla was imported a second time in this process, and only the first copy knows the plugin"
+        " that is loaded; start a new process, and leave cyxla's modules in sys.modules"
+    )
+    assert printed.splitlines() == [*refused, "the same classes", again]
