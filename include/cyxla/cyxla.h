@@ -110,8 +110,10 @@ typedef struct cyxla_api {
    * failure, with the reason in last_error(). */
   cyxla_call* (*prepare)(const cyxla_program_spec* spec, const cyxla_input* inputs,
                          void* const* outputs, int zero_copy);
-  int (*call)(cyxla_call* call);     /* as execute */
-  void (*discard)(cyxla_call* call); /* NULL is allowed */
+  int (*call)(cyxla_call* call); /* as execute */
+  /* Frees a call object; NULL is allowed. Using it afterwards, for call() or a second discard(), is
+   * undefined, as is discarding it while another thread calls it. */
+  void (*discard)(cyxla_call* call);
 
   /* Copies the message of this thread's last failure, cut to `size` bytes with its final zero, into
    * `buffer`. Returns the length of the whole message; 0 when this thread never failed. */

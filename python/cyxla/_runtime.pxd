@@ -45,7 +45,8 @@ cdef const ProgramSpec* program_spec(object executable) except NULL
 cdef void retain(const ProgramSpec* spec) noexcept nogil
 cdef void release(const ProgramSpec* spec) noexcept nogil
 
-# A call with fixed arrays, for one thread at a time; NULL with the reason in last_error().
+# A call with fixed arrays, for one thread at a time; NULL with the reason in last_error(). discard()
+# frees it: using it afterwards is undefined.
 cdef Call* prepare(
     const ProgramSpec* spec, const Input* inputs, void* const* outputs, bint zero_copy
 ) noexcept nogil

@@ -59,8 +59,8 @@ refuse_reload(__name__, "_state" in globals())
 # XLA reads it once, while its library is opened.
 _LOG_LEVEL_VARIABLE = "TF_CPP_MIN_LOG_LEVEL"
 _IMPORTED_TWICE = (
-    "cyxla was imported a second time in this process, and only the first copy knows the plugin that"
-    " is loaded; start a new process, and leave cyxla's modules in sys.modules"
+    "cyxla was imported a second time in this process, and only the first copy knows the plugin"
+    " that is loaded; start a new process, and leave cyxla's modules in sys.modules"
 )
 
 
