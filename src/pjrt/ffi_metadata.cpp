@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pjrt/ffi_metadata.h"
 
+#include <atomic>
 #include <cstring>
+#include <thread>
 
 #include "base/error.h"
 
@@ -9,8 +11,11 @@ namespace cyxla::pjrt {
 namespace {
 
 // A handler has no argument of its own to find its probe by, but the plugin calls it on the thread
-// that registers it.
-thread_local FfiProbe* current_probe = nullptr;
+// that registers it. A thread finds its own number here only while it has a probe itself, so
+// `current_probe` needs no lock. (A thread_local would take static TLS, see
+// runtime/thread_state.h.)
+std::atomic<std::thread::id> probing_thread;
+FfiProbe* current_probe = nullptr;
 
 }  // namespace
 
@@ -41,9 +46,12 @@ ffi::Error* make_ffi_error(const ffi::CallFrame& frame, int code, const char* me
   return frame.api->error_create(&args);
 }
 
-FfiProbe::FfiProbe() noexcept { current_probe = this; }
+FfiProbe::FfiProbe() noexcept {
+  current_probe = this;
+  probing_thread.store(std::this_thread::get_id(), std::memory_order_relaxed);
+}
 
-FfiProbe::~FfiProbe() { current_probe = nullptr; }
+FfiProbe::~FfiProbe() { probing_thread.store({}, std::memory_order_relaxed); }
 
 ffi::Error* probe_handler(ffi::CallFrame* frame) noexcept {
   const ffi::MetadataExtension* extension = metadata_extension(*frame);
@@ -54,7 +62,8 @@ ffi::Error* probe_handler(ffi::CallFrame* frame) noexcept {
   const FfiVersion version = {frame->api->version.major_version, frame->api->version.minor_version};
   answer_metadata(*extension->metadata, version);
   FfiHost host;
-  if (current_probe != nullptr && frame->struct_size <= sizeof host.frame) {
+  if (probing_thread.load(std::memory_order_relaxed) == std::this_thread::get_id() &&
+      frame->struct_size <= sizeof host.frame) {
     host.api = frame->api;
     host.version = version;
     std::memcpy(host.frame.data(), frame, frame->struct_size);

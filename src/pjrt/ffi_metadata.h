@@ -43,7 +43,8 @@ ffi::Error* make_ffi_error(const ffi::CallFrame& frame, int code, const char* me
 // FfiProbe of the same thread has given.
 ffi::Error* probe_handler(ffi::CallFrame* frame) noexcept;
 
-// While it lives, probe_handler() fills this in on this thread.
+// While it lives, probe_handler() fills this in on this thread. One at a time in the process:
+// FfiRegistry makes it under its lock.
 class FfiProbe {
  public:
   FfiProbe() noexcept;

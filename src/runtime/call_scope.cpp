@@ -3,6 +3,7 @@
 
 #include "runtime/error_log.h"
 #include "runtime/runtime.h"
+#include "runtime/thread_state.h"
 
 namespace cyxla::runtime {
 
@@ -45,7 +46,12 @@ CallScope::CallScope(Program& program) noexcept : program_(program) {
     nested_ = context != nullptr;
   }
   if (context == nullptr) {
-    if (check_usable(program)) {
+    if (thread_state.has_ended) {
+      record_error(ErrorCode::kUnsupported,
+                   "cannot execute the program %.200s: this thread is ending; execute before its "
+                   "thread-specific data is destroyed",
+                   program.signature().name.c_str());
+    } else if (check_usable(program)) {
       record_error(ErrorCode::kInternal, "cannot execute the program %.200s: out of memory",
                    program.signature().name.c_str());
     }

@@ -15,24 +15,18 @@
 namespace cyxla::runtime {
 namespace {
 
-// A fixed text, so that recording a failure needs no memory.
-class Message {
- public:
-  void format(const char* format, std::va_list arguments) noexcept {
-    const int written = std::vsnprintf(text_.data(), text_.size(), format, arguments);
-    length_ = written < 0 ? 0 : std::min(static_cast<std::size_t>(written), text_.size() - 1);
-  }
-  std::string_view view() const noexcept { return {text_.data(), length_}; }
-
- private:
-  std::array<char, kMessageSize> text_ = {};
-  std::size_t length_ = 0;
-};
+constexpr std::string_view kNoMemory =
+    "out of memory: a call of this thread failed, and its message could not be kept; error_info() "
+    "has the last message of the process";
+constexpr std::string_view kThreadEnds =
+    "this thread is ending, so it cannot execute programs and keeps no message; execute before its "
+    "thread-specific data is destroyed; error_info() has the last message of the process";
 
 struct ProcessLog {
   std::mutex mutex;
   std::uint64_t count = 0;
-  Message last;
+  std::size_t message_size = 0;
+  std::array<char, kMessageSize> message = {};
 };
 
 // Never destroyed: threads may fail while the process exits.
@@ -42,30 +36,50 @@ ProcessLog& process_log() noexcept {
   return *log;
 }
 
-// No thread records an error while the process forks: the child would find the lock taken for ever.
+// No thread records an error while the process forks: the child would find the lock taken forever.
 [[maybe_unused]] const int kForkHandlers =
     pthread_atfork([] { process_log().mutex.lock(); }, [] { process_log().mutex.unlock(); },
                    [] { process_log().mutex.unlock(); });
 
-thread_local Message thread_message;
-thread_local ErrorCode thread_code = ErrorCode::kInternal;
+std::size_t format_message(std::array<char, kMessageSize>& message, const char* format,
+                           std::va_list arguments) noexcept {
+  const int written = std::vsnprintf(message.data(), message.size(), format, arguments);
+  return written < 0 ? 0 : std::min(static_cast<std::size_t>(written), message.size() - 1);
+}
+
+std::string_view thread_message() noexcept {
+  if (thread_state.lacks_message) {
+    return thread_state.has_ended ? kThreadEnds : kNoMemory;
+  }
+  const ThreadFailures* const failures = thread_state.failures;
+  return failures == nullptr ? std::string_view()
+                             : std::string_view(failures->message.data(), failures->message_size);
+}
 
 }  // namespace
 
 void record_error(ErrorCode code, const char* format, ...) noexcept {
-  thread_code = code;
+  ThreadFailures* const failures = thread_failures();
+  thread_state.code = static_cast<std::uint8_t>(code);
+  thread_state.lacks_message = failures == nullptr;
+  std::array<char, kMessageSize> on_stack;
+  std::array<char, kMessageSize>& message = failures == nullptr ? on_stack : failures->message;
   std::va_list arguments;
   va_start(arguments, format);
-  thread_message.format(format, arguments);
+  const std::size_t size = format_message(message, format, arguments);
   va_end(arguments);
+  if (failures != nullptr) {
+    failures->message_size = size;
+  }
   ProcessLog& log = process_log();
   const std::lock_guard lock(log.mutex);
   ++log.count;
-  log.last = thread_message;
+  log.message_size = size;
+  std::memcpy(log.message.data(), message.data(), size);
 }
 
 std::size_t last_error(char* buffer, std::size_t size) noexcept {
-  const std::string_view message = thread_message.view();
+  const std::string_view message = thread_message();
   if (buffer != nullptr && size > 0) {
     const std::size_t length = std::min(message.size(), size - 1);
     std::memcpy(buffer, message.data(), length);
@@ -74,12 +88,12 @@ std::size_t last_error(char* buffer, std::size_t size) noexcept {
   return message.size();
 }
 
-ErrorCode last_error_code() noexcept { return thread_code; }
+ErrorCode last_error_code() noexcept { return static_cast<ErrorCode>(thread_state.code); }
 
 ErrorInfo error_info() {
   ProcessLog& log = process_log();
   const std::lock_guard lock(log.mutex);
-  return {log.count, std::string(log.last.view())};
+  return {log.count, std::string(log.message.data(), log.message_size)};
 }
 
 }  // namespace cyxla::runtime

@@ -6,14 +6,12 @@
 #include <string>
 
 #include "base/error.h"
+#include "runtime/thread_state.h"
 
 namespace cyxla::runtime {
 
-// Longest message kept, with its final zero.
-inline constexpr std::size_t kMessageSize = 1024;
-
-// Records a failure of this thread and of the process. printf format; allocates nothing and never
-// throws.
+// Records a failure of this thread and of the process. printf format; never throws. The thread's
+// first failure allocates its message; without memory for it the process's message is still kept.
 [[gnu::format(printf, 2, 3)]] void record_error(ErrorCode code, const char* format, ...) noexcept;
 
 // Copies this thread's last message into `buffer` (cut to `size` bytes, with a final zero) and

@@ -16,18 +16,13 @@
 #include "base/floating_point.h"
 #include "base/scope_guard.h"
 #include "runtime/error_log.h"
+#include "runtime/thread_state.h"
 
 namespace cyxla::runtime {
 namespace {
 
 Host the_host = {};  // set before any program that needs it exists
 std::atomic<int> waiting_pool_threads{0};
-
-thread_local int executions = 0;             // of this thread, one within the other
-thread_local bool in_plugin_thread = false;  // a host callback runs on this thread of the plugin's
-
-thread_local bool failure_expected = false;  // in the next execution
-thread_local std::uint64_t expected_failure = 0;
 
 // Around the number of a failure, in front of its text: that alone passes through the plugin.
 constexpr char kMark = '\x1f';
@@ -66,9 +61,9 @@ void mark_failure(std::uint64_t failure, pjrt::HostCallError& error) noexcept {
 }
 
 bool call_host(const pjrt::HostCall& call, pjrt::HostCallError& error) {
-  const bool outer = in_plugin_thread;
-  in_plugin_thread = outer || executions == 0;
-  const ScopeGuard restore([outer]() noexcept { in_plugin_thread = outer; });
+  const bool outer = thread_state.in_plugin_thread;
+  thread_state.in_plugin_thread = outer || thread_state.executions == 0;
+  const ScopeGuard restore([outer]() noexcept { thread_state.in_plugin_thread = outer; });
   // A host that changes its floating-point state must not change the rest of the program.
   const PluginFloatingPointScope floating_point;
   std::uint64_t failure = 0;
@@ -91,23 +86,27 @@ void note_pool(bool is_synchronous) noexcept {
 }
 
 void expect_failure() noexcept {
-  failure_expected = true;
-  expected_failure = 0;
+  thread_state.failure_expected = true;
+  if (thread_state.failures != nullptr) {
+    thread_state.failures->host_failure = 0;
+  }
 }
 
 std::uint64_t take_failure() noexcept {
-  failure_expected = false;
-  return std::exchange(expected_failure, 0);
+  thread_state.failure_expected = false;
+  ThreadFailures* const failures = thread_state.failures;
+  return failures == nullptr ? 0 : std::exchange(failures->host_failure, 0);
 }
 
 HostCallbackScope::HostCallbackScope(const Program& program) noexcept
-    : failure_expected_(std::exchange(failure_expected, false)) {
-  ++executions;
+    : failure_expected_(thread_state.failure_expected) {
+  thread_state.failure_expected = false;
+  ++thread_state.executions;
   const bool calls_host = program.signature().needs_python;
   if (calls_host && the_host.step_back != nullptr) {
     stepped_back_ = the_host.step_back();
   }
-  if (in_plugin_thread && executions == 1) {
+  if (thread_state.in_plugin_thread && thread_state.executions == 1) {
     wait_in_pool(program);
   }
   if (calls_host && permitted_) {
@@ -129,7 +128,7 @@ void HostCallbackScope::wait_in_pool(const Program& program) noexcept {
 }
 
 void HostCallbackScope::take_place(const Program& program) noexcept {
-  const bool in_callback = in_plugin_thread || executions > 1;
+  const bool in_callback = thread_state.in_plugin_thread || thread_state.executions > 1;
   std::unique_lock lock(places.mutex);
   if (!in_callback) {
     places.freed.wait(lock, [] { return places.taken < kPlaces; });
@@ -149,7 +148,7 @@ void HostCallbackScope::take_place(const Program& program) noexcept {
 }
 
 HostCallbackScope::~HostCallbackScope() {
-  --executions;
+  --thread_state.executions;
   if (has_place_) {
     {
       const std::lock_guard lock(places.mutex);
@@ -173,8 +172,9 @@ void HostCallbackScope::end_failure(char* message) const noexcept {
   }
   const std::uint64_t failure = std::strtoull(mark + 1, nullptr, 10);
   std::memmove(mark, end + 1, std::strlen(end + 1) + 1);
-  if (failure_expected_) {
-    expected_failure = failure;
+  ThreadFailures* const failures = failure_expected_ ? thread_failures() : nullptr;
+  if (failures != nullptr) {
+    failures->host_failure = failure;
   } else if (failure != 0) {
     the_host.forget(failure);
   }

@@ -7,17 +7,14 @@
 #include <new>
 #include <vector>
 
+#include "runtime/thread_state.h"
+
 namespace cyxla::runtime {
 namespace {
 
-// Hands out the numbers. Never destroyed, since threads end after static destructors have run.
+// Hands out the numbers.
 class SlotRegistry {
  public:
-  static SlotRegistry& get() {
-    static auto* registry = new SlotRegistry;
-    return *registry;
-  }
-
   std::size_t acquire() {
     const std::lock_guard lock(mutex_);
     if (!free_.empty()) {
@@ -34,53 +31,48 @@ class SlotRegistry {
     free_.push_back(slot);
   }
 
+  std::mutex& mutex() noexcept { return mutex_; }
+
  private:
   std::mutex mutex_;
   std::vector<std::size_t> free_;
   std::size_t num_slots_ = 0;
 };
 
-// Without destructors, so that they can be read until the very end of the thread.
-// Every call looks at them, and in a library that is loaded at run time this model saves it a
-// function call.
-[[gnu::tls_model("initial-exec")]] thread_local std::size_t own_slot = kNoThreadSlot;
-[[gnu::tls_model("initial-exec")]] thread_local bool ended = false;
-
-// Gives the slot back when the thread ends.
-void end_thread(void* /*registered*/) {
-  if (own_slot != kNoThreadSlot) {
-    SlotRegistry::get().release(own_slot);
-  }
-  own_slot = kNoThreadSlot;
-  ended = true;
+// Never destroyed, since threads end after static destructors have run.
+SlotRegistry& registry() noexcept {
+  alignas(SlotRegistry) static unsigned char storage[sizeof(SlotRegistry)];
+  static auto* registry = new (storage) SlotRegistry;
+  return *registry;
 }
 
-// A thread_local object with a destructor would end the process when there is no memory to register
-// it.
-bool register_thread() noexcept {
-  struct Key {
-    pthread_key_t value = {};
-    bool is_made = pthread_key_create(&value, end_thread) == 0;
-  };
-  static const Key key;
-  static const char registered = 0;
-  return key.is_made && pthread_setspecific(key.value, &registered) == 0;
-}
+// No thread takes or returns a slot while the process forks: the child would find the lock taken
+// when its only thread ends.
+[[maybe_unused]] const int kForkHandlers =
+    pthread_atfork([] { registry().mutex().lock(); }, [] { registry().mutex().unlock(); },
+                   [] { registry().mutex().unlock(); });
 
 }  // namespace
 
 std::size_t thread_slot() noexcept {
-  if (own_slot == kNoThreadSlot && !ended) {
+  if (thread_state.slot == 0) {
     if (!register_thread()) {
       return kNoThreadSlot;
     }
     try {
-      own_slot = SlotRegistry::get().acquire();
+      thread_state.slot = static_cast<std::uint32_t>(registry().acquire() + 1);
     } catch (const std::bad_alloc&) {
       return kNoThreadSlot;
     }
   }
-  return own_slot;
+  return thread_state.slot - 1;
+}
+
+void return_thread_slot() noexcept {
+  if (thread_state.slot != 0) {
+    registry().release(thread_state.slot - 1);
+    thread_state.slot = 0;
+  }
 }
 
 }  // namespace cyxla::runtime

@@ -166,5 +166,25 @@ TEST_F(OutOfMemoryTest, FirstCallOfAThread) {
   EXPECT_GE(positions, 9);
 }
 
+// A thread's first failure has no memory for its message: it is counted all the same, and the
+// process has its message.
+TEST_F(OutOfMemoryTest, FirstFailureOfAThread) {
+  const std::uint64_t before = error_info().count;
+  std::thread([] {
+    FailingMemory::fail(1);
+    EXPECT_EQ(execute(nullptr, nullptr, nullptr, 0), -1);
+    EXPECT_TRUE(FailingMemory::failed());
+    FailingMemory::fail(0);
+    EXPECT_EQ(last_message(),
+              "out of memory: a call of this thread failed, and its message could not be kept; "
+              "error_info() has the last message of the process");
+    EXPECT_EQ(last_error_code(), ErrorCode::kArgument);
+    EXPECT_EQ(error_info().message, "the program spec is NULL; get one from program_spec()");
+    EXPECT_EQ(execute(nullptr, nullptr, nullptr, 0), -1);
+    EXPECT_EQ(last_message(), "the program spec is NULL; get one from program_spec()");
+  }).join();
+  EXPECT_EQ(error_info().count, before + 2);
+}
+
 }  // namespace
 }  // namespace cyxla::runtime

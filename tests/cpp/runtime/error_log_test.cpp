@@ -2,6 +2,7 @@
 #include "runtime/error_log.h"
 
 #include <gtest/gtest.h>
+#include <pthread.h>
 
 #include <array>
 #include <string>
@@ -92,6 +93,38 @@ TEST(ErrorLog, TheProcessCountsEveryFailureAndKeepsTheLast) {
   EXPECT_EQ(info.count - before, std::uint64_t{kThreads * kFailures});
   EXPECT_TRUE(info.message.starts_with("thread ") && info.message.ends_with(" failure 499"))
       << info.message;
+}
+
+// What another library's thread-specific data does when cyxla's own is gone already.
+TEST(ErrorLog, AFailureOfAThreadThatIsEndingIsCountedAndSaysSo) {
+  static std::string message;
+  static std::size_t failures_at_the_end = 0;
+  static ErrorCode code = ErrorCode::kInternal;
+  pthread_key_t key = {};  // younger than cyxla's, so that its destructor comes later
+  ASSERT_EQ(pthread_key_create(&key,
+                               [](void* /*set*/) {
+                                 failures_at_the_end = last_error(nullptr, 0);
+                                 record_error(ErrorCode::kArgument, "late");
+                                 std::array<char, 400> text = {};
+                                 last_error(text.data(), text.size());
+                                 message = text.data();
+                                 code = last_error_code();
+                               }),
+            0);
+  const std::uint64_t before = error_info().count;
+  in_thread([&] {
+    ASSERT_EQ(pthread_setspecific(key, &message), 0);
+    record_error(ErrorCode::kInternal, "early");
+  });
+  pthread_key_delete(key);
+  EXPECT_EQ(error_info().count, before + 2);
+  EXPECT_EQ(error_info().message, "late");
+  EXPECT_EQ(failures_at_the_end, 0U);
+  EXPECT_EQ(code, ErrorCode::kArgument);
+  EXPECT_EQ(message,
+            "this thread is ending, so it cannot execute programs and keeps no message; execute "
+            "before its thread-specific data is destroyed; error_info() has the last message of "
+            "the process");
 }
 
 }  // namespace

@@ -4,10 +4,15 @@
 #include <gtest/gtest.h>
 #include <pthread.h>
 
+#include <atomic>
 #include <barrier>
+#include <chrono>
 #include <set>
+#include <string>
 #include <thread>
 #include <vector>
+
+#include "support/child_process.h"
 
 namespace cyxla::runtime {
 namespace {
@@ -63,10 +68,36 @@ TEST(ThreadSlot, IsStillThereWhenThreadLocalObjectsAreDestroyed) {
   EXPECT_EQ(at_the_end, at_first);
 }
 
+// A child whose only thread ends must not wait for a thread that took a slot while it was forked.
+TEST(ThreadSlot, AChildForkedWhileOthersTakeSlotsCanEndItsThread) {
+  std::atomic<bool> stop = false;
+  std::thread taking([&] {
+    while (!stop) {
+      std::thread([] { thread_slot(); }).join();
+    }
+  });
+  std::string text;
+  std::thread forking([&] {
+    thread_slot();
+    for (int i = 0; i < 200 && text.empty(); ++i) {
+      text = test::in_child(
+          [] {
+            return_thread_slot();  // as at the end of the thread
+            return std::string();
+          },
+          std::chrono::seconds(5));
+    }
+  });
+  forking.join();
+  stop = true;
+  taking.join();
+  EXPECT_EQ(text, "");
+}
+
 // Destructors of other thread-specific data may run after the slot was given back.
 TEST(ThreadSlot, IsNoneForAThreadThatIsTornDown) {
   static std::size_t seen_at_the_end = 0;
-  thread_slot();  // its key is the older one, so that its destructor comes first
+  // cyxla's key is the older one, so that its destructor comes first.
   pthread_key_t key = {};
   ASSERT_EQ(pthread_key_create(&key, [](void* /*set*/) { seen_at_the_end = thread_slot(); }), 0);
   std::thread([&] {
