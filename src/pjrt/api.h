@@ -2,8 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <exception>
-#include <new>
 #include <string>
 
 #include "pjrt/pjrt_header.h"
@@ -75,27 +73,35 @@ class Api {
 
 namespace cyxla::pjrt {
 
+// Calls a function that returns PJRT_Error*: an exception, which XLA lets through at times, becomes
+// the status, as most callers are noexcept.
+template <typename Function, typename Args>
+Status guarded_call(const Api& api, const char* name, Function* function, Args& args) noexcept {
+  try {
+    return Status(api, function(&args), name);
+  } catch (...) {
+    return Status::exception_thrown(name);
+  }
+}
+// As above, of a function that the table is known to have.
+template <typename Function, typename Args>
+Status guarded_call(const Api& api, Slot<Function> slot, Args& args) noexcept {
+  return guarded_call(api, slot.name, api.table().*slot.member, args);
+}
+
 template <typename Function, typename Args>
 Status Api::call(Slot<Function> slot, Args& args) const {
   if (!has(slot)) {
     throw_missing(slot.name);
   }
-  return Status(*this, (table_->*slot.member)(&args), slot.name);
+  return guarded_call(*this, slot, args);
 }
 
-// Calls a function on a set-up path: a PJRT error is thrown as Error{code, function name, plugin's
-// message}, and so is a C++ exception, which XLA lets through at times.
+// Calls a function on a set-up path: what is wrong is thrown as Error{code, function name, plugin's
+// message}.
 template <typename Function, typename Args>
 void checked_call(const Api& api, Slot<Function> slot, Args& args, ErrorCode code) {
-  try {
-    api.call(slot, args).throw_if_error(code, slot.name);
-  } catch (const Error&) {
-    throw;
-  } catch (const std::bad_alloc&) {
-    throw;
-  } catch (const std::exception& error) {
-    throw Error(code, slot.name, std::string("the plugin threw a C++ exception: ") + error.what());
-  }
+  api.call(slot, args).throw_if_error(code, slot.name);
 }
 
 // For what a successful call must have given: throws Error when it is null.

@@ -26,8 +26,7 @@ Status buffer_from_host(const Client& client, const void* host_data, Shape shape
   args.num_dims = shape.dimensions.size();
   args.host_buffer_semantics = semantics;
   args.device = client.device();
-  Status status(api, api.table().PJRT_Client_BufferFromHostBuffer(&args),
-                "PJRT_Client_BufferFromHostBuffer");
+  Status status = guarded_call(api, CYXLA_SLOT(PJRT_Client_BufferFromHostBuffer), args);
   if (status.ok()) {
     out = Buffer(api, args.buffer);
     done = Event(api, args.done_with_host_buffer);
@@ -50,8 +49,7 @@ Status make_view(const Client& client, void* host_data, Shape shape, Buffer& out
   args.element_type = static_cast<PJRT_Buffer_Type>(shape.element_type);
   args.device = client.device();
   args.on_delete_callback = ignore_deletion;
-  Status status(api, api.table().PJRT_Client_CreateViewOfDeviceBuffer(&args),
-                "PJRT_Client_CreateViewOfDeviceBuffer");
+  Status status = guarded_call(api, CYXLA_SLOT(PJRT_Client_CreateViewOfDeviceBuffer), args);
   if (status.ok()) {
     out = Buffer(api, args.buffer);
     if (!out) {
@@ -94,7 +92,7 @@ Status copy_to_host(const Api& api, PJRT_Buffer* buffer, Shape shape, void* host
   args.host_layout = rank > 1 && rank <= kMaxRank ? &layout : nullptr;
   args.dst = host_data;
   args.dst_size = size_bytes;
-  Status status(api, api.table().PJRT_Buffer_ToHostBuffer(&args), "PJRT_Buffer_ToHostBuffer");
+  Status status = guarded_call(api, CYXLA_SLOT(PJRT_Buffer_ToHostBuffer), args);
   if (!status.ok()) {
     return status;
   }
@@ -105,7 +103,7 @@ Status copy_to_host(const Api& api, PJRT_Buffer* buffer, Shape shape, void* host
 Status data_pointer(const Api& api, PJRT_Buffer* buffer, const void*& out) noexcept {
   CYXLA_PJRT_ARGS(PJRT_Buffer_UnsafePointer, args);
   args.buffer = buffer;
-  Status status(api, api.table().PJRT_Buffer_UnsafePointer(&args), "PJRT_Buffer_UnsafePointer");
+  Status status = guarded_call(api, CYXLA_SLOT(PJRT_Buffer_UnsafePointer), args);
   out = reinterpret_cast<const void*>(args.buffer_pointer);
   if (status.ok() && out == nullptr) {
     return Status::nothing_given("PJRT_Buffer_UnsafePointer", "address");
@@ -116,7 +114,7 @@ Status data_pointer(const Api& api, PJRT_Buffer* buffer, const void*& out) noexc
 Status await_contents(const Api& api, PJRT_Buffer* buffer) noexcept {
   CYXLA_PJRT_ARGS(PJRT_Buffer_ReadyEvent, args);
   args.buffer = buffer;
-  Status status(api, api.table().PJRT_Buffer_ReadyEvent(&args), "PJRT_Buffer_ReadyEvent");
+  Status status = guarded_call(api, CYXLA_SLOT(PJRT_Buffer_ReadyEvent), args);
   if (!status.ok()) {
     return status;
   }
@@ -130,7 +128,7 @@ bool is_on_cpu(const Api& api, PJRT_Buffer* buffer) noexcept {
   }
   CYXLA_PJRT_ARGS(PJRT_Buffer_IsOnCpu, args);
   args.buffer = buffer;
-  const Status status(api, api.table().PJRT_Buffer_IsOnCpu(&args), "PJRT_Buffer_IsOnCpu");
+  const Status status = guarded_call(api, CYXLA_SLOT(PJRT_Buffer_IsOnCpu), args);
   return status.ok() && args.is_on_cpu;
 }
 

@@ -6,7 +6,7 @@ namespace cyxla::pjrt {
 Status await(const Api& api, const Event& event) noexcept {
   CYXLA_PJRT_ARGS(PJRT_Event_Await, args);
   args.event = event.get();
-  return {api, api.table().PJRT_Event_Await(&args), "PJRT_Event_Await"};
+  return guarded_call(api, CYXLA_SLOT(PJRT_Event_Await), args);
 }
 
 }  // namespace cyxla::pjrt

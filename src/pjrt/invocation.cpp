@@ -44,7 +44,7 @@ Status Invocation::run() noexcept {
   args.output_lists = &output_list;
   args.device_complete_events = &complete;
 
-  Status status(*api_, api_->table().PJRT_LoadedExecutable_Execute(&args), kExecute);
+  Status status = guarded_call(*api_, CYXLA_SLOT(PJRT_LoadedExecutable_Execute), args);
   if (!status.ok()) {
     // What the plugin may have left in the list is not ours after a failed call.
     std::fill(outputs_.begin(), outputs_.end(), nullptr);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <new>
 #include <string_view>
 
 #include "pjrt/api.h"
@@ -14,10 +15,31 @@ namespace {
 std::string_view error_text(const Api& api, const PJRT_Error* error) noexcept {
   CYXLA_PJRT_ARGS(PJRT_Error_Message, args);
   args.error = error;
-  api.table().PJRT_Error_Message(&args);
+  try {
+    api.table().PJRT_Error_Message(&args);
+  } catch (...) {
+    args.message = nullptr;
+  }
   return args.message == nullptr || args.message_size == 0
              ? std::string_view("the plugin gave no message")
              : std::string_view(args.message, args.message_size);
+}
+
+constexpr const char* kThrew = "the plugin threw a C++ exception: ";
+
+// Calls `use` with what an exception says.
+template <typename Use>
+void with_what(const std::exception_ptr& exception, Use use) {
+  try {
+    if (exception) {
+      std::rethrow_exception(exception);
+    }
+  } catch (const std::exception& error) {
+    use(error.what());
+    return;
+  } catch (...) {  // as one of another C++ library
+  }
+  use("not a std::exception");
 }
 
 }  // namespace
@@ -29,6 +51,8 @@ Status& Status::operator=(Status&& other) noexcept {
     error_ = std::exchange(other.error_, nullptr);
     function_ = other.function_;
     not_given_ = std::exchange(other.not_given_, nullptr);
+    has_thrown_ = std::exchange(other.has_thrown_, false);
+    exception_ = std::move(other.exception_);
   }
   return *this;
 }
@@ -40,16 +64,32 @@ Status Status::nothing_given(const char* function, const char* what) noexcept {
   return status;
 }
 
+Status Status::exception_thrown(const char* function) noexcept {
+  Status status;
+  status.function_ = function;
+  status.has_thrown_ = true;
+  status.exception_ = std::current_exception();
+  return status;
+}
+
 void Status::destroy() noexcept {
   if (error_ == nullptr) {
     return;
   }
   CYXLA_PJRT_ARGS(PJRT_Error_Destroy, args);
   args.error = std::exchange(error_, nullptr);
-  api_->table().PJRT_Error_Destroy(&args);
+  try {
+    api_->table().PJRT_Error_Destroy(&args);
+  } catch (...) {  // nothing is left to do with it
+  }
 }
 
 std::string Status::message() const {
+  if (has_thrown_) {
+    std::string text = kThrew;
+    with_what(exception_, [&](const char* what) { text += what; });
+    return text;
+  }
   if (not_given_ != nullptr) {
     return std::string("the plugin reported success but gave no ") + not_given_;
   }
@@ -61,7 +101,11 @@ void Status::describe(char* buffer, std::size_t size) const noexcept {
     return;
   }
   buffer[0] = '\0';
-  if (not_given_ != nullptr) {
+  if (has_thrown_) {
+    with_what(exception_, [&](const char* what) {
+      std::snprintf(buffer, size, "%s: %s%s", function_, kThrew, what);
+    });
+  } else if (not_given_ != nullptr) {
     std::snprintf(buffer, size, "%s: the plugin reported success but gave no %s", function_,
                   not_given_);
   } else if (!ok()) {
@@ -77,7 +121,7 @@ PJRT_Error_Code Status::code() const noexcept {
   args.code = PJRT_Error_Code_UNKNOWN;
   if (error_ != nullptr) {
     // GetCode can itself fail; its error is only dropped.
-    const Status nested(*api_, api_->table().PJRT_Error_GetCode(&args), "PJRT_Error_GetCode");
+    const Status nested = guarded_call(*api_, CYXLA_SLOT(PJRT_Error_GetCode), args);
     if (!nested.ok()) {
       return PJRT_Error_Code_UNKNOWN;
     }
@@ -87,6 +131,14 @@ PJRT_Error_Code Status::code() const noexcept {
 }
 
 void Status::throw_if_error(ErrorCode code, const char* where) const {
+  try {
+    if (exception_) {
+      std::rethrow_exception(exception_);
+    }
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (...) {  // its text is part of message()
+  }
   if (!ok()) {
     const std::string kind =
         error_ == nullptr ? std::string() : std::string(error_code_name(this->code())) + ": ";

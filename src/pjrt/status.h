@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <exception>
 #include <string>
 #include <utility>
 
@@ -22,15 +23,19 @@ class [[nodiscard]] Status {
       : api_(&api), error_(error), function_(function) {}
   // Of a function that reported success and did not give `what`; neither text is copied.
   static Status nothing_given(const char* function, const char* what) noexcept;
+  // Of a function that threw the exception being handled.
+  static Status exception_thrown(const char* function) noexcept;
   Status(Status&& other) noexcept
       : api_(other.api_),
         error_(std::exchange(other.error_, nullptr)),
         function_(other.function_),
-        not_given_(std::exchange(other.not_given_, nullptr)) {}
+        not_given_(std::exchange(other.not_given_, nullptr)),
+        has_thrown_(std::exchange(other.has_thrown_, false)),
+        exception_(std::move(other.exception_)) {}
   Status& operator=(Status&& other) noexcept;
   ~Status() { destroy(); }
 
-  bool ok() const noexcept { return error_ == nullptr && not_given_ == nullptr; }
+  bool ok() const noexcept { return error_ == nullptr && not_given_ == nullptr && !has_thrown_; }
 
   // What went wrong, in the plugin's words if it has any. Empty when ok.
   std::string message() const;
@@ -39,7 +44,8 @@ class [[nodiscard]] Status {
   void describe(char* buffer, std::size_t size) const noexcept;
   PJRT_Error_Code code() const noexcept;
 
-  // Throws Error{code, where, "CODE: message"} unless ok.
+  // Throws Error{code, where, "CODE: message"} unless ok; what the plugin threw as std::bad_alloc
+  // again.
   void throw_if_error(ErrorCode code, const char* where) const;
 
  private:
@@ -49,6 +55,8 @@ class [[nodiscard]] Status {
   PJRT_Error* error_ = nullptr;
   const char* function_ = "";
   const char* not_given_ = nullptr;
+  bool has_thrown_ = false;
+  std::exception_ptr exception_;  // null for one that another C++ library threw
 };
 
 // "INVALID_ARGUMENT" and so on.

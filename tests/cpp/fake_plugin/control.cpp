@@ -21,7 +21,8 @@ int32_t plan(FailureOf what, const char* name, uint64_t nth, int32_t code, const
   std::optional<Function> function;
   if (name != nullptr) {
     Function found = {};
-    if (!fake_plugin::find_function(name, found) || found >= Function::kCanFail) {
+    if (!fake_plugin::find_function(name, found) ||
+        (found >= Function::kCanFail && what != FailureOf::kException)) {
       return 0;
     }
     function = found;
@@ -72,6 +73,11 @@ FAKE_PLUGIN_EXPORT int32_t fake_plugin_hollow(const char* function, uint64_t nth
                                               int32_t with_count) {
   return plan(with_count == 0 ? FailureOf::kHollowCall : FailureOf::kNullCall, function, nth, 0,
               "");
+}
+
+FAKE_PLUGIN_EXPORT int32_t fake_plugin_throw(const char* function, uint64_t nth,
+                                             const char* message) {
+  return plan(FailureOf::kException, function, nth, 0, message);
 }
 
 FAKE_PLUGIN_EXPORT uint64_t fake_plugin_failures(void) { return fake_plugin::failures(); }

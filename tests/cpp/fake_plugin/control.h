@@ -62,7 +62,8 @@ enum fake_plugin_setting {
   FAKE_PLUGIN_FLOPS,      /* 0: cost analysis gives 42 flops, 1: none, 2: as a string */
   FAKE_PLUGIN_RECORD_EXECUTIONS, /* 1: Execute and ToHostBuffer fill their records (a lock between
                                     threads) */
-  FAKE_PLUGIN_MUTE,              /* 1: PJRT_Error_Message gives no text, 2: an empty one */
+  FAKE_PLUGIN_NEEDS_NO_CANCELLATION, /* 1: a call on a thread that can be cancelled is a misuse */
+  FAKE_PLUGIN_MUTE,                  /* 1: PJRT_Error_Message gives no text, 2: an empty one */
   FAKE_PLUGIN_NUM_SETTINGS
 };
 
@@ -101,6 +102,9 @@ int32_t fake_plugin_fail_event(const char* function, uint64_t nth, int32_t code,
  * `with_count`, the sizes and counts that it gives are 1, of null pointers. Without effect on
  * functions that destroy or wait. */
 int32_t fake_plugin_hollow(const char* function, uint64_t nth, int32_t with_count);
+/* Makes the nth call of a function throw a std::runtime_error with that text, or an int for an
+ * empty one, after it did its work if it destroys or waits. */
+int32_t fake_plugin_throw(const char* function, uint64_t nth, const char* message);
 /* Planned failures that have happened since the last reset. */
 uint64_t fake_plugin_failures(void);
 
@@ -119,7 +123,8 @@ uint64_t fake_plugin_calls(const char* function);
 /* Executions that have begun and not ended. */
 int64_t fake_plugin_running(void);
 /* Misuses of the API since the last reset: dead or foreign handles, wrong struct sizes, wrong order
- * of destruction, a call in another floating-point state than a program starts with. */
+ * of destruction, a call in another floating-point state than a program starts with, or on a thread
+ * that can be cancelled while it is told to look at that. */
 uint64_t fake_plugin_violations(void);
 /* 1 while the calling thread runs a function of the table. */
 int32_t fake_plugin_inside(void);

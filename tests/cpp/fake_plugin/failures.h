@@ -23,6 +23,7 @@ enum class FailureOf {
   kEvent,
   kHollowCall,  // success without having done anything
   kNullCall,    // success with a count of one thing and a null pointer to it
+  kException,   // throws a std::runtime_error with the text, or an int without one
 };
 
 // Plans a failure of the nth occurrence from now, of each if nth is 0; of any function if there is

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "table.h"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <bitset>
 #include <cfenv>
+#include <stdexcept>
 
 #if defined(__x86_64__)
 #include <xmmintrin.h>
@@ -52,6 +55,22 @@ bool has_initial_floating_point() noexcept {
   return std::fegetround() == FE_TONEAREST;
 }
 
+bool can_be_cancelled() noexcept {
+  int state = PTHREAD_CANCEL_ENABLE;
+  pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+  pthread_setcancelstate(state, nullptr);
+  return state == PTHREAD_CANCEL_ENABLE;
+}
+
+void throw_if_planned(Function function) {
+  if (const auto exception = next_failure(FailureOf::kException, function)) {
+    if (*exception->message == '\0') {
+      throw 1;
+    }
+    throw std::runtime_error(exception->message);
+  }
+}
+
 // Stands in the slots beyond the table's size.
 PJRT_Error* beyond_the_table(void* /*args*/) {
   violation("PJRT_Api", "a function beyond struct_size was called");
@@ -78,7 +97,13 @@ PJRT_Error* entry(Args* args) {
       return nullptr;
     }
   }
+  if (!kLate) {
+    throw_if_planned(kFunction);
+  }
   PJRT_Error* error = kImplementation(*args);
+  if (kLate) {
+    throw_if_planned(kFunction);
+  }
   if (failure && error == nullptr) {
     return make_error(*failure);
   }
@@ -91,6 +116,7 @@ void void_entry(Args* args) {
   count_call(kFunction);
   check_entry(kFunction, args->struct_size == kSize);
   kImplementation(*args);
+  throw_if_planned(kFunction);
 }
 
 }  // namespace
@@ -141,6 +167,9 @@ void check_entry(Function function, bool struct_size_is_right) noexcept {
   }
   if (!has_initial_floating_point()) {
     violation(function_name(function), "called in the caller's floating-point state");
+  }
+  if (setting(FAKE_PLUGIN_NEEDS_NO_CANCELLATION) != 0 && can_be_cancelled()) {
+    violation(function_name(function), "called on a thread that can be cancelled");
   }
 }
 

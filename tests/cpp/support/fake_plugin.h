@@ -36,6 +36,10 @@ class FakePlugin {
   void hollow(const char* function, std::uint64_t nth, bool with_count) {
     EXPECT_EQ(hollow_(function, nth, with_count ? 1 : 0), 1) << function;
   }
+  // An int instead of an exception with a text for an empty one.
+  void throw_from(const char* function, std::uint64_t nth, const char* message) {
+    EXPECT_EQ(throw_(function, nth, message), 1);
+  }
   void on_execute(void (*callback)(void*), void* user_arg) { on_execute_(callback, user_arg); }
 
   std::int32_t call_target(const char* target, const char* platform, void* context) const {
@@ -100,6 +104,7 @@ class FakePlugin {
     find(fail_, "fake_plugin_fail");
     find(fail_event_, "fake_plugin_fail_event");
     find(hollow_, "fake_plugin_hollow");
+    find(throw_, "fake_plugin_throw");
     find(inside_, "fake_plugin_inside");
     find(on_execute_, "fake_plugin_on_execute");
     find(call_target_, "fake_plugin_call_target");
@@ -118,6 +123,7 @@ class FakePlugin {
   decltype(&fake_plugin_fail) fail_;
   decltype(&fake_plugin_fail_event) fail_event_;
   decltype(&fake_plugin_hollow) hollow_;
+  decltype(&fake_plugin_throw) throw_;
   decltype(&fake_plugin_inside) inside_;
   decltype(&fake_plugin_on_execute) on_execute_;
   decltype(&fake_plugin_call_target) call_target_;

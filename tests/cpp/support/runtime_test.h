@@ -99,6 +99,7 @@ class RuntimeTest : public FakePluginTest {
  protected:
   void SetUp() override {
     FakePluginTest::SetUp();
+    fake.set(FAKE_PLUGIN_NEEDS_NO_CANCELLATION, 1);
     ASSERT_EQ(runtime::Runtime::get(), nullptr)
         << "each of these tests needs a process of its own: run them with ctest";
   }
