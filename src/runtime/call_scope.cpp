@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/call_scope.h"
 
+#include "base/asymmetric_fence.h"
 #include "runtime/error_log.h"
 #include "runtime/runtime.h"
 #include "runtime/thread_state.h"
@@ -67,10 +68,9 @@ CallScope::CallScope(Program& program, Context& context) noexcept : program_(pro
 }
 
 void CallScope::enter(Context& context) noexcept {
-  // This store and the load of the state below, both sequentially consistent, pair with
-  // begin_close() and in_use(): either the one who closes sees the flag or this call sees the
-  // closed state.
-  if (context.in_use.exchange(true, std::memory_order_seq_cst)) {
+  // Here and in the destructor the fence pairs with the heavy one of Runtime::release() and
+  // shut_down(). Here, either the one who closes sees the flag or this call sees the closed state.
+  if (context.in_use.exchange(true, std::memory_order_acquire)) {
     record_error(
         ErrorCode::kArgument,
         "a prepared call of the program %.200s is already running on another thread, or "
@@ -78,6 +78,7 @@ void CallScope::enter(Context& context) noexcept {
         program_.signature().name.c_str());
     return;
   }
+  light_fence();
   if (!check_usable(program_)) {
     context.in_use.store(false, std::memory_order_release);
     return;
@@ -91,8 +92,14 @@ CallScope::~CallScope() {
   }
   if (nested_) {
     program_.drop_context(context_);
-  } else {
-    context_->in_use.store(false, std::memory_order_release);
+    return;  // the outer call is still in flight
+  }
+  context_->in_use.store(false, std::memory_order_release);
+  // From here on the program may be gone. Either the one who drops it sees the flag cleared, or
+  // this thread sees that the program waits.
+  light_fence();
+  if (Runtime::may_wait_for_destruction(&program_)) [[unlikely]] {
+    Runtime::destroy_dropped();
   }
 }
 

@@ -6,6 +6,7 @@
 #include <new>
 #include <vector>
 
+#include "base/plugin_scope.h"
 #include "pjrt/element_type.h"
 #include "runtime/call_scope.h"
 #include "runtime/error_log.h"
@@ -99,6 +100,7 @@ int run(const Program& program, Context& context, const cyxla_input* inputs, voi
                  program.signature().name.c_str());
     return -1;
   }
+  const NoCancellationScope no_cancellation;  // of waiting, too
   const HostCallbackScope scope(program);
   if (!scope.permitted()) {
     return -1;

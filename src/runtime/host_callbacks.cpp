@@ -13,7 +13,7 @@
 #include <thread>
 #include <utility>
 
-#include "base/floating_point.h"
+#include "base/plugin_scope.h"
 #include "base/scope_guard.h"
 #include "runtime/error_log.h"
 #include "runtime/thread_state.h"
@@ -64,8 +64,9 @@ bool call_host(const pjrt::HostCall& call, pjrt::HostCallError& error) {
   const bool outer = thread_state.in_plugin_thread;
   thread_state.in_plugin_thread = outer || thread_state.executions == 0;
   const ScopeGuard restore([outer]() noexcept { thread_state.in_plugin_thread = outer; });
-  // A host that changes its floating-point state must not change the rest of the program.
-  const PluginFloatingPointScope floating_point;
+  // A host that changes its floating-point or cancellation state must not change the rest of the
+  // program.
+  const PluginScope plugin_scope;
   std::uint64_t failure = 0;
   if (the_host.call(call, error, failure)) {
     return true;

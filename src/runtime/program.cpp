@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/error.h"
-#include "base/floating_point.h"
+#include "base/plugin_scope.h"
 #include "runtime/thread_slot.h"
 
 namespace cyxla::runtime {
@@ -147,7 +147,7 @@ Context* Program::make_context() noexcept {
 }
 
 void Program::drop_context(Context* context) noexcept {
-  const PluginFloatingPointScope floating_point;
+  const PluginScope plugin_scope;
   // Destroyed under the lock, so that close() and with it the end of the client wait for the
   // context's buffers.
   const std::lock_guard lock(mutex_);
@@ -161,13 +161,13 @@ void Program::drop_context(Context* context) noexcept {
 void Program::begin_close(State state) noexcept {
   // Under the lock, so that a context made meanwhile is either seen by in_use() or sees this state.
   const std::lock_guard lock(mutex_);
-  state_.store(state, std::memory_order_seq_cst);
+  state_.store(state, std::memory_order_release);
 }
 
 bool Program::in_use() noexcept {
   const std::lock_guard lock(mutex_);
   return std::any_of(contexts_.begin(), contexts_.end(), [](const auto& context) {
-    return context->in_use.load(std::memory_order_seq_cst);
+    return context->in_use.load(std::memory_order_acquire);
   });
 }
 

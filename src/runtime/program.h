@@ -60,7 +60,7 @@ class Program {
   // True for the last reference.
   bool release() noexcept { return references_.fetch_sub(1, std::memory_order_acq_rel) == 1; }
 
-  State state() const noexcept { return state_.load(std::memory_order_seq_cst); }
+  State state() const noexcept { return state_.load(std::memory_order_acquire); }
 
   // The calling thread's context, made on its first call; null when memory ran out or the program
   // is closed.
@@ -69,7 +69,7 @@ class Program {
   Context* make_context() noexcept;
   void drop_context(Context* context) noexcept;
 
-  // Refuses further calls.
+  // Refuses further calls: all that begin after a heavy_fence() that follows.
   void begin_close(State state) noexcept;
   // Whether a call is in flight, on whichever thread.
   bool in_use() noexcept;

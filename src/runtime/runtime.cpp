@@ -10,8 +10,9 @@
 #include <thread>
 #include <utility>
 
+#include "base/asymmetric_fence.h"
 #include "base/error.h"
-#include "base/floating_point.h"
+#include "base/plugin_scope.h"
 #include "direct/refusal.h"
 #include "runtime/host_callbacks.h"
 
@@ -92,12 +93,13 @@ Runtime::Runtime(const pjrt::Plugin& plugin, pjrt::Client client,
 Runtime& Runtime::load(const std::string& path, pjrt::NamedValues options,
                        const std::set<std::string>& optional) {
   const std::lock_guard lock(load_mutex);
-  const PluginFloatingPointScope floating_point;
+  const PluginScope plugin_scope;
   if (get() != nullptr) {
     throw Error(ErrorCode::kPlugin, "",
                 "the process already runs the plugin " + get()->plugin().api().source() +
                     "; one plugin is loaded per process");
   }
+  prepare_asymmetric_fences();
   const pjrt::Plugin& plugin = load_plugin(path);
   std::vector<std::string> dropped_options;
   const bool is_synchronous = asks_for_synchrony(plugin.api(), options);
@@ -148,7 +150,7 @@ Program* Runtime::compile(std::string_view code, std::string_view format,
                           CompileStatistics& statistics, const RouteRequest& request,
                           std::string_view debug_options, std::string* serialized) {
   const std::shared_lock lock = stay_open("compile");
-  const PluginFloatingPointScope floating_point;
+  const PluginScope plugin_scope;
   destroy_idle_programs();
   signature.marks_donation = marks_donation(code);
   const auto start = std::chrono::steady_clock::now();
@@ -176,7 +178,7 @@ Program* Runtime::compile(std::string_view code, std::string_view format,
 Program* Runtime::load_compiled(const std::string& serialized, Signature signature,
                                 const RouteRequest& request) {
   const std::shared_lock lock = stay_open("load a compiled program");
-  const PluginFloatingPointScope floating_point;
+  const PluginScope plugin_scope;
   destroy_idle_programs();
   // Not serialized anew for the direct route: that would leave out what it reads.
   return add_program(client_->deserialize(serialized), std::move(signature), request, serialized);
@@ -221,26 +223,26 @@ void Runtime::choose_route(Program& program, const RouteRequest& request,
 
 std::string Runtime::direct_refusal(bool may_fork) {
   const std::shared_lock lock = stay_open("try the direct route");
-  const PluginFloatingPointScope floating_point;
+  const PluginScope plugin_scope;
   return direct_route_.plugin_refusal(may_fork);
 }
 
 std::string Runtime::serialize(const Program& program) {
   const std::shared_lock lock = stay_open("serialize a program");
-  const PluginFloatingPointScope floating_point;
+  const PluginScope plugin_scope;
   return program.executable().serialize();
 }
 
 pjrt::FfiRegistration Runtime::register_ffi_handler(const std::string& target,
                                                     const std::string& platform, void* handler) {
   const std::shared_lock lock = stay_open("register a custom-call target");
-  const PluginFloatingPointScope floating_point;
+  const PluginScope plugin_scope;
   return ffi_registry_.register_handler(target, platform, handler);
 }
 
 void Runtime::register_gpu_custom_call(const std::string& target, const pjrt::GpuHandler& handler) {
   const std::shared_lock lock = stay_open("register a custom-call target");
-  const PluginFloatingPointScope floating_point;
+  const PluginScope plugin_scope;
   pjrt::register_gpu_custom_call(plugin_.api(), target, handler);
 }
 
@@ -249,14 +251,36 @@ void Runtime::release(Program& program) noexcept {
     return;  // a forked child leaves the plugin's objects alone
   }
   program.begin_close(Program::State::kDropped);
-  const PluginFloatingPointScope floating_point;
+  const PluginScope plugin_scope;
   const std::shared_lock lock(lifetime_);
   {
     const std::lock_guard programs_lock(programs_mutex_);
     std::erase(programs_, &program);
     dropped_.push_back(&program);
+    note_waiting_programs();
+    // Under the lock, so that nobody looks at the flags of the program's calls before.
+    heavy_fence();
   }
   destroy_idle_programs();
+}
+
+void Runtime::destroy_dropped() noexcept {
+  if (forked()) {
+    return;  // as in release()
+  }
+  const PluginScope plugin_scope;
+  Runtime& runtime = *get();
+  const std::shared_lock lock(runtime.lifetime_);
+  runtime.destroy_idle_programs();
+}
+
+// Under programs_mutex_.
+void Runtime::note_waiting_programs() noexcept {
+  std::uint64_t bits = 0;
+  for (const Program* program : dropped_) {
+    bits |= bit_of(program);
+  }
+  waiting_programs_.store(bits, std::memory_order_relaxed);
 }
 
 void Runtime::destroy_idle_programs() noexcept {
@@ -269,6 +293,7 @@ void Runtime::destroy_idle_programs() noexcept {
     }
     const Program* idle = *found;
     dropped_.erase(found);
+    note_waiting_programs();
     lock.unlock();
     delete idle;
   }
@@ -291,6 +316,7 @@ bool Runtime::close_idle_programs() noexcept {
     }
     return idle;
   });
+  note_waiting_programs();
   return !programs_.empty() || !dropped_.empty();
 }
 
@@ -299,7 +325,7 @@ void Runtime::shut_down() noexcept {
   if (runtime == nullptr || forked()) {
     return;
   }
-  const PluginFloatingPointScope floating_point;
+  const PluginScope plugin_scope;
   const std::lock_guard only_one(runtime->shut_down_mutex_);
   runtime->shut_down_ = true;
   {
@@ -308,6 +334,7 @@ void Runtime::shut_down() noexcept {
     for (Program* program : runtime->programs_) {
       program->begin_close(Program::State::kShutDown);
     }
+    heavy_fence();
   }
   // Without lifetime_: a call in flight may itself release programs. Callers pay nothing for being
   // waited for, so the one who waits polls.

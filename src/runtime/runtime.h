@@ -91,6 +91,13 @@ class Runtime {
   // Gives one reference back; the last one destroys the program, now or when its calls in flight
   // have ended.
   void release(Program& program) noexcept;
+  // Whether destroy_dropped() may have something to do after the end of a call of `program`, which
+  // may be gone already: only its address is looked at.
+  static bool may_wait_for_destruction(const Program* program) noexcept {
+    return (waiting_programs_.load(std::memory_order_relaxed) & bit_of(program)) != 0;
+  }
+  // Destroys the dropped programs whose calls have ended, on whichever thread.
+  static void destroy_dropped() noexcept;
 
  private:
   Runtime(const pjrt::Plugin& plugin, pjrt::Client client,
@@ -102,6 +109,12 @@ class Runtime {
   Program* add_program(pjrt::LoadedExecutable executable, Signature signature,
                        const RouteRequest& request, const std::string& serialized);
   void choose_route(Program& program, const RouteRequest& request, const std::string& serialized);
+  // A set of programs as 64 bits; different ones may share a bit.
+  static std::uint64_t bit_of(const Program* program) noexcept {
+    constexpr std::uint64_t kMix = 0x9e3779b97f4a7c15;  // spreads addresses over the upper bits
+    return std::uint64_t{1} << (reinterpret_cast<std::uintptr_t>(program) * kMix >> 58);
+  }
+  void note_waiting_programs() noexcept;
   void destroy_idle_programs() noexcept;
   bool close_idle_programs() noexcept;
 
@@ -119,6 +132,8 @@ class Runtime {
   std::mutex programs_mutex_;            // guards the two below
   std::vector<Program*> programs_;       // every program that holds PJRT objects
   std::vector<Program*> dropped_;  // those without references that a call kept from being deleted
+  // Those of dropped_. Outlives every program and the runtime, so every call may look at it.
+  static inline constinit std::atomic<std::uint64_t> waiting_programs_{0};
 };
 
 }  // namespace cyxla::runtime

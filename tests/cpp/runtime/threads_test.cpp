@@ -150,44 +150,6 @@ TEST_F(ThreadsTest, ProgramsAreCompiledAndDroppedWhileOthersRun) {
   EXPECT_EQ(fake.live(FAKE_PLUGIN_LOADED_EXECUTABLE), 0) << fake.live_by_kind();
 }
 
-// The last reference is dropped while another thread is inside: the program stays until that call
-// has ended.
-TEST_F(ThreadsTest, AProgramIsDroppedWhileAnotherThreadIsInIt) {
-  ProgramReference program = compile("output F32[] fill 1\n");
-  fake.set(FAKE_PLUGIN_HOLD, 1);
-  std::thread inside([spec = &program->spec()] {
-    float result = 0;
-    void* const outputs[] = {&result};
-    EXPECT_EQ(execute(spec, nullptr, outputs, 1), 0);
-    EXPECT_EQ(result, 1);
-  });
-  wait_until_running(1);
-  program.reset();
-  EXPECT_EQ(fake.live(FAKE_PLUGIN_LOADED_EXECUTABLE), 1);
-  fake.set(FAKE_PLUGIN_HOLD, 0);
-  inside.join();
-  const ProgramReference next = compile("");  // cleans up
-  EXPECT_EQ(fake.live(FAKE_PLUGIN_LOADED_EXECUTABLE), 1);
-}
-
-TEST_F(ThreadsTest, ShutdownAlsoWaitsForDroppedPrograms) {
-  ProgramReference program = compile("output F32[] fill 1\n");
-  fake.set(FAKE_PLUGIN_HOLD, 1);
-  std::thread inside([spec = &program->spec()] {
-    void* const outputs[] = {nullptr};
-    EXPECT_EQ(execute(spec, nullptr, outputs, 1), 0);
-  });
-  wait_until_running(1);
-  program.reset();
-  std::thread closing([] { Runtime::shut_down(); });
-  std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  EXPECT_EQ(fake.live(FAKE_PLUGIN_CLIENT), 1);
-  fake.set(FAKE_PLUGIN_HOLD, 0);
-  inside.join();
-  closing.join();
-  EXPECT_EQ(fake.live(), 0) << fake.live_by_kind();
-}
-
 TEST_F(ThreadsTest, ShutdownWaitsForCallsAndRefusesNewOnes) {
   const ProgramReference program = compile("");
   const ProgramReference other = compile("");
@@ -327,44 +289,6 @@ TEST_F(ThreadsTest, ACallFromWithinACallOfTheSameProgram) {
   const std::int64_t live = fake.live();
   expect_sum(program->spec(), left, Array<float>({10, 20, 30}), 8, 1);
   EXPECT_LE(fake.live(), live + 2) << fake.live_by_kind();
-}
-
-// The last reference is dropped by the very call that runs.
-TEST_F(ThreadsTest, AProgramIsDroppedFromWithinItsOwnCall) {
-  ProgramReference program = compile("");
-  const cyxla_program_spec* spec = &program->spec();
-  fake.on_execute([](void* held) { static_cast<ProgramReference*>(held)->reset(); }, &program);
-  EXPECT_EQ(execute(spec, nullptr, nullptr, 0), 0) << last_message();
-  fake.on_execute(nullptr, nullptr);
-  const ProgramReference next = compile("");
-  EXPECT_EQ(fake.live(FAKE_PLUGIN_LOADED_EXECUTABLE), 1);
-}
-
-// A callback that drops a program while another thread shuts the runtime down: neither may wait for
-// the other. In a process of its own, which is ended if they do.
-TEST_F(ThreadsTest, AProgramIsDroppedFromWithinACallDuringShutdown) {
-  EXPECT_EQ(test::in_child([&]() -> std::string {
-              const ProgramReference program = compile("");
-              ProgramReference other = compile("");
-              fake.on_execute(
-                  [](void* held) {
-                    std::this_thread::sleep_for(std::chrono::milliseconds(50));  // shutdown waits
-                    static_cast<ProgramReference*>(held)->reset();
-                  },
-                  &other);
-              fake.set(FAKE_PLUGIN_HOLD, 1);
-              int result = -1;
-              std::thread inside([&] { result = run(program); });
-              wait_until_running(1);
-              std::thread closing([] { Runtime::shut_down(); });
-              fake.set(FAKE_PLUGIN_HOLD, 0);
-              inside.join();
-              closing.join();
-              return result == 0 && fake.live() == 0 && fake.violations() == 0
-                         ? "done"
-                         : fake.live_by_kind() + fake.recorded(FAKE_PLUGIN_VIOLATION);
-            }),
-            "done");
 }
 
 // The destructors of a thread's own objects may execute after cyxla's own were run.

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/asymmetric_fence.h"
+
+#if defined(__linux__)
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
+#include <chrono>
+#include <thread>
+
+namespace cyxla {
+namespace {
+
+// From <linux/membarrier.h>, which older systems lack.
+constexpr int kPrivateExpedited = 1 << 3;
+constexpr int kRegisterPrivateExpedited = 1 << 4;
+
+bool membarrier([[maybe_unused]] int command) noexcept {
+#if defined(__linux__) && defined(SYS_membarrier) && !defined(__SANITIZE_THREAD__)
+  return syscall(SYS_membarrier, command, 0, 0) == 0;
+#else
+  return false;
+#endif
+}
+
+}  // namespace
+
+constinit std::atomic<bool> asymmetric_fence::light_is_real{true};
+
+void prepare_asymmetric_fences() noexcept {
+  asymmetric_fence::light_is_real.store(!membarrier(kRegisterPrivateExpedited),
+                                        std::memory_order_seq_cst);
+}
+
+void heavy_fence() noexcept {
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wtsan"
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+#pragma GCC diagnostic pop
+  if (asymmetric_fence::light_is_real.load(std::memory_order_relaxed) ||
+      membarrier(kPrivateExpedited)) {
+    return;
+  }
+  // A sandbox that was entered later forbids it. From now on the hot side has fences of its own;
+  // stores of those who just passed without one are visible long before this is over.
+  asymmetric_fence::light_is_real.store(true, std::memory_order_seq_cst);
+  std::this_thread::sleep_for(std::chrono::milliseconds(10));
+}
+
+}  // namespace cyxla

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <pthread.h>
+
+#include "base/floating_point.h"
+
+namespace cyxla {
+
+// Delays the cancellation of the calling thread (pthread_cancel) until the scope has ended and the
+// thread comes to its next cancellation point: unwinding it within a noexcept function or through
+// the plugin's frames ends the process. Owned by the scope; used by one thread.
+class NoCancellationScope {
+ public:
+  NoCancellationScope() noexcept { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &saved_); }
+  NoCancellationScope(const NoCancellationScope&) = delete;
+  NoCancellationScope& operator=(const NoCancellationScope&) = delete;
+  ~NoCancellationScope() { pthread_setcancelstate(saved_, nullptr); }
+
+ private:
+  int saved_ = PTHREAD_CANCEL_ENABLE;
+};
+
+// What surrounds everything that enters the plugin or waits for it.
+class PluginScope {
+  NoCancellationScope no_cancellation_;
+  PluginFloatingPointScope floating_point_;
+};
+
+}  // namespace cyxla
