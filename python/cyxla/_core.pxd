@@ -83,6 +83,14 @@ cdef extern from "_host_callbacks.hpp" namespace "cyxla::glue":
     void* give_up_gil() nogil
     void take_gil(void* state) nogil
 
+cdef extern from "_interrupts.hpp" namespace "cyxla::glue" nogil:
+    unsigned long main_thread
+    cdef cppclass WaitLength:
+        pass
+    cdef cppclass InterruptibleWait:
+        void begin(WaitLength& length, const char* notice) noexcept
+        void end() noexcept
+
 cdef extern from "runtime/signature.h" namespace "cyxla::runtime" nogil:
     cdef cppclass CoreArrayType "cyxla::runtime::ArrayType":
         int32_t element_type

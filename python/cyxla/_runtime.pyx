@@ -13,6 +13,7 @@ from libcpp.vector cimport vector
 
 from cyxla._core cimport *
 
+from threading import main_thread as find_main_thread
 from typing import NamedTuple
 
 from cyxla import dtypes, errors, memory
@@ -25,6 +26,8 @@ set_exception_class(ErrorCode.kExecution, errors.ExecutionError)
 set_exception_class(ErrorCode.kUnsupported, errors.UnsupportedError)
 set_exception_class(ErrorCode.kShutdown, errors.ShutdownError)
 set_exception_class(ErrorCode.kFork, errors.ForkError)
+
+main_thread = find_main_thread().ident
 
 globals()["ABI_VERSION"] = <int>ABI_VERSION
 
@@ -159,8 +162,14 @@ def load_runtime(str path, create_options, optional):
         set_option(options, name, value)
     for name in optional:
         optional_names.insert(<string>name.encode())
-    with nogil:
-        Runtime.load(native_path, options, optional_names)
+    cdef WaitLength length
+    cdef InterruptibleWait wait
+    wait.begin(length, b"\ncyxla: Ctrl-C is noted; it takes effect once the plugin is loaded\n")
+    try:
+        with nogil:
+            Runtime.load(native_path, options, optional_names)
+    finally:
+        wait.end()
     global _loaded
     _loaded = describe_plugin(Runtime.get())
     return _loaded
@@ -259,11 +268,17 @@ def compile_code(
         signature.host_callbacks = shared_reference(host_callbacks)
     for option, value in overrides.items():
         set_override(core_overrides, option, value)
-    with nogil:
-        program = runtime.compile(
-            core_code, core_format, core_overrides, signature, statistics, request,
-            core_debug_options, &serialized if keep else NULL,
-        )
+    cdef WaitLength length
+    cdef InterruptibleWait wait
+    wait.begin(length, b"\ncyxla: Ctrl-C is noted; it takes effect once the plugin has compiled the program\n")
+    try:
+        with nogil:
+            program = runtime.compile(
+                core_code, core_format, core_overrides, signature, statistics, request,
+                core_debug_options, &serialized if keep else NULL,
+            )
+    finally:
+        wait.end()
     executable = executable_of(program, name, inputs, outputs, input_names, len(in_place_outputs) > 0)
     measured = {
         "seconds": statistics.seconds,
