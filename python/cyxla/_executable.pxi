@@ -42,6 +42,7 @@ cdef class Executable:
     cdef _Arrays outputs
     cdef readonly str name
     cdef readonly str route_reason
+    cdef object measured             # see statistics
     cdef bint keeps_gil
     cdef object __weakref__
 
@@ -72,6 +73,11 @@ cdef class Executable:
     def route(self):
         """How the program is executed: 'pjrt', through PJRT_LoadedExecutable_Execute, or 'direct'. See `route_reason`."""
         return "direct" if self.spec.route == CYXLA_ROUTE_DIRECT else "pjrt"
+
+    @property
+    def statistics(self):
+        """What the compilation cost and made: the `CompileStatistics` that `compile_program` returned beside it."""
+        return self.measured
 
     @property
     def input_types(self):
@@ -270,6 +276,11 @@ cdef void fill_outputs(tuple results, void** outputs) noexcept:
 cdef int raise_error() except -1:
     raise_last_error()
     return -1
+
+
+def set_statistics(Executable executable not None, statistics):
+    """Set `Executable.statistics`; for `cyxla.compilation`."""
+    executable.measured = statistics
 
 
 cdef object make_executable(
