@@ -52,7 +52,9 @@ enum {
 };
 
 /* One input of an execution: dense, row-major, native byte order. `data` may be NULL when the input
- * has no elements. The memory is read during the call only and is never written. */
+ * has no elements. The memory is read during the call only and is never written. Each byte of a
+ * CYXLA_PRED input must be 0 or 1: programs compute wrong numbers from other bytes. With
+ * CYXLA_CHECK=1 in the environment calls refuse such bytes. */
 typedef struct cyxla_input {
   const void* data;
   int32_t element_type; /* CYXLA_F64 and so on, as program_spec.input_types gives it */

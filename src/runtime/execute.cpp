@@ -9,6 +9,7 @@
 #include "base/plugin_scope.h"
 #include "pjrt/element_type.h"
 #include "runtime/call_scope.h"
+#include "runtime/checking.h"
 #include "runtime/error_log.h"
 #include "runtime/host_callbacks.h"
 #include "runtime/program.h"
@@ -71,7 +72,7 @@ bool check_arguments(const cyxla_program_spec* spec, const cyxla_input* inputs,
       return false;
     }
   }
-  return true;
+  return !is_checking() || check_bools(*spec, inputs);
 }
 
 int report(const Program& program, const Failure& failure,
@@ -160,6 +161,9 @@ cyxla_call* prepare(const cyxla_program_spec* spec, const cyxla_input* inputs, v
 int call(cyxla_call* call) noexcept {
   if (call == nullptr) {
     record_error(ErrorCode::kArgument, "the prepared call is NULL");
+    return -1;
+  }
+  if (is_checking() && !check_bools(call->program.spec(), call->inputs.data())) {
     return -1;
   }
   const CallScope scope(call->program, *call->context);
