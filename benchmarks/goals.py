@@ -64,6 +64,15 @@ GOALS: tuple[Goal, ...] = (
 )
 
 
+# What an argument of any kind may cost `run` more than an aligned array of the declared dtype.
+_ARGUMENT_NANOSECONDS = 150.0
+
+
+def argument_limit(kind: str, asarray_nanoseconds: float) -> float:
+    """Most nanoseconds for a kind of argument: for a jax.Array a third of np.asarray of one."""
+    return asarray_nanoseconds / 3 if kind.endswith("jax.Array") else _ARGUMENT_NANOSECONDS
+
+
 def outcomes(results: Mapping[str, Sequence[Measurement]]) -> list[Outcome]:
     """Every goal on every task for which both rivals were measured."""
     found = []

@@ -23,6 +23,8 @@ def markdown(result: Entry) -> str:
         parts.append(_threads(result["threads"]))
     if result["latency"]:
         parts.append(_latency(result["latency"]))
+    if result.get("arguments"):
+        parts.append(_arguments(result["arguments"]))
     parts.append(_not_measured(result["tasks"]))
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -167,6 +169,24 @@ def _latency(entries: Sequence[Entry]) -> str:
     header = ["rival, task", "calls before", *levels, "memory grown, KiB"]
     calls = entries[0]["calls"]
     return _section(f"Single calls from C, microseconds, of {calls:,} calls", header, rows)
+
+
+def _arguments(entries: Sequence[Entry]) -> str:
+    rows = [
+        [
+            f"{entry['kind']}, {entry['program']}",
+            microseconds(entry["seconds"]["minimum"]),
+            f"{entry['ratio']:.2f}",
+            f"{entry['extra_nanoseconds']:.0f}",
+            "" if entry["limit_nanoseconds"] is None else f"{entry['limit_nanoseconds']:.0f}",
+            "" if entry["limit_nanoseconds"] is None else "met" if entry["met"] else "missed",
+        ]
+        for entry in entries
+    ]
+    header = ["argument of run", "microseconds", "ratio", "extra, ns", "at most, ns", ""]
+    return _section(
+        "Kinds of argument, beside an aligned array: minima of all rounds", header, rows
+    )
 
 
 def _not_measured(tasks: Sequence[Entry]) -> str:

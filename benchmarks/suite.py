@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any
 
+from argument_kinds import measure_arguments
 from case import Case
 from goals import outcomes
 from growth import measure_inputs, measure_sizes, measure_threads
@@ -81,6 +82,9 @@ def run_suite(
         "threads": measure_threads(chosen_for("threads"), growth, shuffler, progress),
         "latency": measure_latency(
             chosen_for("latency"), _QUICK_LATENCY_CALLS if quick else _LATENCY_CALLS, progress
+        ),
+        "arguments": (
+            measure_arguments(efforts["small"], shuffler, progress) if "arguments" in parts else []
         ),
     }
     progress.say("done")

@@ -149,6 +149,19 @@ def test_every_part_runs(tmp_path: Path) -> None:
     assert str(Path.home()) not in (tmp_path / "result.json").read_text()
 
 
+def test_kinds_of_arguments(tmp_path: Path) -> None:
+    ended = _run("--quick", "--part", "arguments", "--output", tmp_path)
+    assert ended.returncode == 0, ended.stderr
+    entries = json.loads((tmp_path / "result.json").read_text())["arguments"]
+    kinds = {entry["kind"]: entry for entry in entries}
+    assert {"float", "np.float64", "strided", "float32", "big-endian", "list"} < kinds.keys()
+    assert kinds["strided"]["limit_nanoseconds"] == 150
+    asarray = kinds["np.asarray of a new jax.Array"]["seconds"]["minimum"]
+    assert kinds["jax.Array"]["limit_nanoseconds"] == pytest.approx(asarray * 1e9 / 3)
+    assert all(entry["seconds"]["minimum"] > 0 for entry in entries)
+    assert "| strided, vector |" in (tmp_path / "table.md").read_text()
+
+
 def test_list_names_tasks_and_rivals() -> None:
     ended = _run("--list")
     assert ended.returncode == 0, ended.stderr
