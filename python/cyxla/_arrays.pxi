@@ -10,16 +10,44 @@ cdef extern from "numpy/arrayobject.h" nogil:
         pass
     ctypedef struct PyArray_Descr:
         pass
-    bint PyArray_CheckExact(PyObject* array)
-    PyArray_Descr* PyArray_DESCR(PyArrayObject* array)
-    bint PyArray_IS_C_CONTIGUOUS(PyArrayObject* array)
     bint PyArray_ISWRITEABLE(PyArrayObject* array)
     void* PyArray_DATA(PyArrayObject* array)
-    int PyArray_NDIM(PyArrayObject* array)
-    cnp.npy_intp* PyArray_DIMS(PyArrayObject* array)
 
 cdef extern from "numpy/arrayobject.h":
     object PyArray_Empty(int ndim, const cnp.npy_intp* dims, PyArray_Descr* stolen_dtype, int fortran)
+
+cdef extern from "_arena.hpp" namespace "cyxla::glue":
+    cdef cppclass Arena:
+        Arena() noexcept
+        char* take(size_t size_bytes) noexcept
+
+cdef extern from "_elements.hpp" namespace "cyxla::glue":
+    cdef enum Element "cyxla::glue::Element":
+        kBool
+        kS64
+        kU64
+        kF64
+        kC128
+        kOther
+    bint are_bools(const void* data, size_t count) noexcept
+
+cdef extern from "_arguments.hpp" namespace "cyxla::glue":
+    cdef cppclass Target:
+        PyArray_Descr* dtype
+        Element element
+        size_t size_bytes
+        vector[cnp.npy_intp] dimensions
+        int rank()
+    Target make_target(object dtype, size_t size_bytes, const vector[cnp.npy_intp]& dimensions) except +
+    void set_memmap_type(object type) noexcept
+    bint is_plain_array(PyObject* value) noexcept
+    bint fits(const Target& target, PyObject* value) noexcept
+    const void* convert_argument(
+        PyObject* value, const Target& target, Arena& arena, Element& source, int& ran_code) noexcept
+    bint is_narrowing(Element source, const Target& target) noexcept
+    void normalise_bools(const void* data, size_t count, void* place) noexcept
+
+set_memmap_type(numpy.memmap)
 
 
 cdef class _Arrays:
@@ -28,10 +56,9 @@ cdef class _Arrays:
     cdef tuple names                 # path name of each, or None
     cdef tuple dtypes
     cdef str noun
-    cdef vector[PyArray_Descr*] descriptors   # borrowed from dtypes
-    cdef vector[int] ranks
-    cdef vector[vector[cnp.npy_intp]] shapes
+    cdef vector[Target] targets      # whose descriptors are borrowed from dtypes
     cdef bint aligned                # whether new arrays must be at aligned addresses
+    cdef bint has_bools
 
     def __init__(self, types, names, str noun):
         cdef vector[cnp.npy_intp] shape
@@ -41,27 +68,18 @@ cdef class _Arrays:
         self.dtypes = tuple(type_.dtype for type_ in self.types)
         for type_, dtype in zip(self.types, self.dtypes):
             shape = type_.shape
-            self.descriptors.push_back(<PyArray_Descr*><PyObject*>dtype)
-            self.ranks.push_back(len(type_.shape))
-            self.shapes.push_back(shape)
+            self.targets.push_back(make_target(dtype, type_.size_bytes, shape))
+            self.has_bools = self.has_bools or self.targets.back().element == kBool
 
     cdef bint fits(self, Py_ssize_t i, PyObject* array) noexcept:
         """Whether an object is an array that a call can use as it is."""
-        cdef int k
-        if not PyArray_CheckExact(array) or PyArray_DESCR(<PyArrayObject*>array) != self.descriptors[i]:
-            return False
-        if PyArray_NDIM(<PyArrayObject*>array) != self.ranks[i] or not PyArray_IS_C_CONTIGUOUS(<PyArrayObject*>array):
-            return False
-        for k in range(self.ranks[i]):
-            if PyArray_DIMS(<PyArrayObject*>array)[k] != self.shapes[i][k]:
-                return False
-        return True
+        return fits(self.targets[i], array)
 
     cdef object empty(self, Py_ssize_t i):
         if self.aligned:
             return memory.aligned_empty(self.types[i].shape, self.dtypes[i])
         Py_INCREF(self.dtypes[i])
-        return PyArray_Empty(self.ranks[i], self.shapes[i].data(), self.descriptors[i], 0)
+        return PyArray_Empty(self.targets[i].rank(), self.targets[i].dimensions.data(), self.targets[i].dtype, 0)
 
     cdef str where(self, Py_ssize_t i):
         return f"{self.noun} {i}" if self.names is None else f"{self.noun} {i} ({self.names[i]!r})"
@@ -92,14 +110,14 @@ cdef class _Arrays:
                 plain = cnp.ndarray.view(value, cnp.ndarray)  # a subclass may say anything of itself
                 contiguity = "" if plain.flags.c_contiguous else " that is not C-contiguous"
                 given = dtypes.describe(plain.dtype, plain.shape) + contiguity
-                if not PyArray_CheckExact(array):
+                if not is_plain_array(array):
                     given = f"a {type(value).__name__}, whose np.asarray() would do: {given}"
             raise errors.ArgumentError(
                 f"{self.where(i)}: expected a C-contiguous array {self.types[i]}, got {given}; it is used in"
                 " place, so nothing is converted"
             )
         if writable and not PyArray_ISWRITEABLE(<PyArrayObject*>array):
-            raise errors.ArgumentError(f"{self.where(i)}: the array is read-only")
+            raise errors.ArgumentError(f"{self.where(i)}: {read_only(<object>array)}")
         return 0
 
     cdef int check_disjoint(self, tuple arrays, const size_t* sizes_bytes) except -1:
@@ -114,6 +132,12 @@ cdef class _Arrays:
                 if a != <PyObject*>None and b != <PyObject*>None and overlap(a, sizes_bytes[i], b, sizes_bytes[j]):
                     raise errors.ArgumentError(f"{self.where(j)} and {self.where(i)} share memory")
         return 0
+
+
+cdef str read_only(array):
+    if isinstance(array, numpy.memmap):
+        return f"the np.memmap of {str(array.filename)!r} is read-only; open it with mode='r+'"
+    return "the array is read-only; give one that can be written, such as np.empty_like(array)"
 
 
 cdef bint overlap(PyObject* a, size_t a_bytes, PyObject* b, size_t b_bytes) noexcept:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Executable and BoundCall: from NumPy arrays to the core's inputs and outputs and back.
+# Executable: from NumPy arrays to the core's inputs and outputs and back.
 cimport cython
 from cpython.list cimport PyList_GET_ITEM
 from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
@@ -10,6 +10,9 @@ cdef enum:
 
 # Beside another Python thread, giving the GIL back and taking it costs far more than such a call.
 cdef double KEEP_GIL_SECONDS = 2e-6
+
+# The dtypes of which cyxla warns when it narrows them.
+cdef dict NAMES_OF_WIDE = {kS64: "int64", kU64: "uint64", kF64: "float64", kC128: "complex128"}
 
 
 cdef class _Arguments:
@@ -44,6 +47,7 @@ cdef class Executable:
     cdef readonly str route_reason
     cdef object measured             # see statistics
     cdef bint keeps_gil
+    cdef bint warned                 # of narrowing
     cdef object __weakref__
 
     def __cinit__(self, maker=None):
@@ -57,6 +61,9 @@ cdef class Executable:
             with nogil:
                 core_release(spec)
             release_dropped()
+
+    def __call__(self, *arguments, **keywords):
+        raise TypeError("an Executable is not called; pass its arguments in a list: executable.run([x])")
 
     def __reduce__(self):
         raise TypeError(
@@ -125,6 +132,7 @@ cdef class Executable:
         cdef size_t num_inputs = self.spec.num_inputs
         cdef size_t num_outputs = self.spec.num_outputs
         cdef _Arguments large
+        cdef Arena arena
         cdef const ProgramSpec* spec = self.spec
         cdef int result
         if num_inputs > MAX_ON_STACK or num_outputs > MAX_ON_STACK:
@@ -134,7 +142,7 @@ cdef class Executable:
             inputs = large.inputs.data()
             outputs = large.outputs.data()
         arguments = self.inputs.as_tuple(arrays)
-        converted = self.fill_inputs(arguments, inputs)
+        converted = self.fill_inputs(arguments, inputs, arena)
         results = self.make_outputs() if out is None else self.check_outputs(out)
         fill_outputs(results, outputs)
         if self.keeps_gil:
@@ -151,43 +159,45 @@ cdef class Executable:
             raise_error()
         return results
 
-    def bind(self, inputs, outputs=None):
+    def bind(self, inputs, outputs=None, *, bint fresh=False):
         """Bind the program to arrays that stay the same: calling the result reads and writes their memory.
 
         Args:
             inputs: a list or tuple of C-contiguous arrays of the exact dtypes and shapes; they are read in place at
-                each call, so new values are written into them. Memory at 64-byte-aligned addresses is not copied.
-            outputs: as `out` of `run`; fresh arrays by default.
+                each call, so new values are written into them. Memory at 64-byte-aligned addresses is not copied,
+                except for bools.
+            outputs: as `out` of `run`; fresh arrays by default. They may overlap the inputs.
+            fresh: return new arrays at each call. By default each call returns the same arrays with new values, so
+                a caller that keeps results has to copy them.
 
         Returns:
             A `BoundCall` for one thread at a time.
 
         Raises:
-            ArgumentError: an array that would have to be converted.
+            ArgumentError: an array that would have to be converted, or `outputs` with `fresh=True`.
         """
         check_self(self, "bind")
         cdef Py_ssize_t i
         cdef BoundCall bound = BoundCall.__new__(BoundCall, _maker)
-        cdef _Arguments arguments = _Arguments()
+        if fresh and outputs is not None:
+            raise errors.ArgumentError(
+                "outputs must be None with fresh=True, which makes new arrays at each call; leave one of the two out"
+            )
         bound.inputs = self.inputs.as_tuple(inputs)
-        bound.outputs = self.make_outputs() if outputs is None else self.check_outputs(outputs)
         bound.executable = self
-        arguments.inputs.resize(self.spec.num_inputs)
-        arguments.outputs.resize(self.spec.num_outputs)
+        bound.arguments = _Arguments()
+        bound.arguments.inputs.resize(self.spec.num_inputs)
+        bound.arguments.outputs.resize(self.spec.num_outputs)
         for i in range(len(bound.inputs)):
             self.inputs.check_exact(i, PyTuple_GET_ITEM_ptr(bound.inputs, i), False)
-            self.fill_input(i, PyTuple_GET_ITEM_ptr(bound.inputs, i), arguments.inputs.data())
-        for i in range(len(bound.outputs)):
-            if bound.outputs[i] is None:
-                continue
-            for k in range(len(bound.inputs)):
-                if overlap(
-                    PyTuple_GET_ITEM_ptr(bound.outputs, i), self.spec.output_bytes[i],
-                    PyTuple_GET_ITEM_ptr(bound.inputs, k), self.spec.input_bytes[k],
-                ):
-                    raise errors.ArgumentError(f"{self.outputs.where(i)} and {self.inputs.where(k)} share memory")
-        fill_outputs(bound.outputs, arguments.outputs.data())
-        bound.prepared = core_prepare(self.spec, arguments.inputs.data(), arguments.outputs.data(), True)
+            self.fill_input(i, PyTuple_GET_ITEM_ptr(bound.inputs, i), bound.arguments.inputs.data())
+        if self.inputs.has_bools:
+            bound.copy_bools()
+        if fresh:
+            return bound
+        bound.outputs = self.make_outputs() if outputs is None else self.check_outputs(outputs)
+        fill_outputs(bound.outputs, bound.arguments.outputs.data())
+        bound.prepared = core_prepare(self.spec, bound.arguments.inputs.data(), bound.arguments.outputs.data(), True)
         if bound.prepared == NULL:
             raise_error()
         return bound
@@ -217,26 +227,72 @@ cdef class Executable:
         for _ in range(calls):
             self.run(inputs)
 
-    cdef list fill_inputs(self, tuple arguments, Input* inputs):
-        """Describes the arguments to the core; returns what keeps converted arrays alive."""
+    cdef list fill_inputs(self, tuple arguments, Input* inputs, Arena& arena):
+        """Describes the arguments to the core; returns what keeps converted arrays alive beside `arena`."""
         cdef Py_ssize_t i
         cdef PyObject* array
         cdef list converted = None
+        cdef Element source = kOther
+        cdef int ran_code = False
         for i in range(len(arguments)):
             array = PyTuple_GET_ITEM_ptr(arguments, i)
-            if not self.inputs.fits(i, array):
+            inputs[i].data = NULL
+            if self.inputs.fits(i, array):
+                continue
+            inputs[i].data = convert_argument(array, self.inputs.targets[i], arena, source, ran_code)
+            if inputs[i].data == NULL:
                 if converted is None:
                     converted = list(arguments)
-                converted[i] = dtypes.convert(<object>array, self.inputs.types[i], self.inputs.where(i))
-            elif converted is None:
-                self.fill_input(i, array, inputs)
-        if converted is not None:
-            # Converting runs code of other libraries, so addresses are taken after the last conversion.
-            for i in range(len(converted)):
-                array = PyList_GET_ITEM_ptr(converted, i)
-                self.inputs.check_exact(i, array, False)
-                self.fill_input(i, array, inputs)
+                converted[i] = self.convert(i, <object>array)
+                ran_code = True
+            elif not self.warned and is_narrowing(source, self.inputs.targets[i]):
+                self.warn_of_narrowing(i, NAMES_OF_WIDE[source])
+                ran_code = True
+        # Converting may run code of other libraries, so addresses are taken after the last conversion.
+        for i in range(len(arguments)):
+            if inputs[i].data == NULL:
+                array = PyTuple_GET_ITEM_ptr(arguments, i) if converted is None else PyList_GET_ITEM_ptr(converted, i)
+                if ran_code:
+                    self.inputs.check_exact(i, array, False)
+                inputs[i].data = PyArray_DATA(<PyArrayObject*>array)
+            inputs[i].element_type = self.spec.input_types[i]
+            inputs[i].num_elements = self.spec.input_elements[i]
+        if self.inputs.has_bools:
+            self.normalise(inputs, arena)
         return converted
+
+    cdef object convert(self, Py_ssize_t i, object value):
+        """Converts what only NumPy can convert, or raises the error that tells why nothing can."""
+        type_ = self.inputs.types[i]
+        source = dtypes.read(value, type_, self.inputs.where(i))
+        if not self.warned and not dtypes.is_python_value(value) and dtypes.is_narrowing(source.dtype, type_.dtype):
+            self.warn_of_narrowing(i, source.dtype.name)
+        return dtypes.cast(source, type_.dtype)
+
+    cdef int warn_of_narrowing(self, Py_ssize_t i, str given) except -1:
+        self.warned = True
+        declared = self.inputs.dtypes[i].name
+        warnings.warn(
+            f"{self.inputs.where(i)}: a {given} array is narrowed to {declared}, which the program declares, so numbers"
+            f" may change; lower it for {given} (jax.ShapeDtypeStruct(shape, np.{given}), or np.ones(3) instead of"
+            f" jnp.ones(3)), or pass .astype(np.{declared}). This program warns once",
+            errors.NarrowingWarning,
+            stacklevel=1,
+        )
+        return 0
+
+    cdef int normalise(self, Input* inputs, Arena& arena) except -1:
+        """Has bools with bytes other than 0 and 1 read from a copy that has no others."""
+        cdef Py_ssize_t i
+        cdef char* copy
+        for i in range(<Py_ssize_t>self.spec.num_inputs):
+            if self.inputs.targets[i].element == kBool and not are_bools(inputs[i].data, inputs[i].num_elements):
+                copy = arena.take(inputs[i].num_elements)
+                if copy == NULL:
+                    raise MemoryError()
+                normalise_bools(inputs[i].data, inputs[i].num_elements, copy)
+                inputs[i].data = copy
+        return 0
 
     cdef void fill_input(self, Py_ssize_t i, PyObject* array, Input* inputs) noexcept:
         inputs[i].data = PyArray_DATA(<PyArrayObject*>array)
@@ -297,49 +353,3 @@ cdef object make_executable(
     executable.route_reason = route_reason
     executable.keeps_gil = 0 < seconds_per_call < KEEP_GIL_SECONDS and not spec.flags & CYXLA_NEEDS_PYTHON
     return executable
-
-
-@cython.final
-cdef class BoundCall:
-    """A program bound to arrays: calling it executes once and returns the outputs, the same arrays each time.
-
-    Made by `Executable.bind`. One thread at a time; two threads bind one each.
-    """
-    cdef Call* prepared
-    cdef Executable executable
-    cdef readonly tuple inputs
-    cdef readonly tuple outputs
-
-    def __cinit__(self, maker=None):
-        if maker is not _maker:
-            raise TypeError("a BoundCall is made by cyxla.Executable.bind()")
-
-    def __dealloc__(self):
-        cdef Call* prepared = self.prepared
-        if prepared != NULL:
-            with nogil:
-                core_discard(prepared)
-            release_dropped()
-
-    def __call__(self):
-        """Execute once, without the GIL as `Executable.run`. Raises ExecutionError as that does."""
-        cdef int result
-        if self.executable.keeps_gil:
-            result = core_call(self.prepared)
-        elif self.executable.spec.flags & CYXLA_NEEDS_PYTHON:
-            begin_watched_call()
-            with nogil:
-                result = core_call(self.prepared)
-            end_watched_call(result)
-        else:
-            with nogil:
-                result = core_call(self.prepared)
-        if result != 0:
-            raise_error()
-        return self.outputs
-
-    def __reduce__(self):
-        raise TypeError("a BoundCall belongs to its process and its arrays and cannot be pickled or copied; bind anew")
-
-    def __repr__(self):
-        return f"<cyxla.BoundCall of {self.executable!r}>"

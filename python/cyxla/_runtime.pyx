@@ -13,8 +13,11 @@ from libcpp.vector cimport vector
 
 from cyxla._core cimport *
 
+import warnings
 from threading import main_thread as find_main_thread
 from typing import NamedTuple
+
+import numpy
 
 from cyxla import dtypes, errors, memory
 
@@ -33,6 +36,7 @@ globals()["ABI_VERSION"] = <int>ABI_VERSION
 
 include "_arrays.pxi"
 include "_executable.pxi"
+include "_bound_call.pxi"
 include "_host_callbacks.pxi"
 include "_program_file.pxi"
 

@@ -29,10 +29,14 @@ __all__ = [
     "AnyArray",
     "ArrayType",
     "ElementType",
+    "cast",
     "convert",
     "describe",
     "dtype_of",
     "element_type_of",
+    "is_narrowing",
+    "is_python_value",
+    "read",
 ]
 
 AnyArray: TypeAlias = npt.NDArray[Any]
@@ -110,6 +114,9 @@ _SUPPORTED: Final = (
 _ELEMENT_TYPES: Final = {dtype: element_type for element_type, dtype in _DTYPES.items()}
 
 _KIND_ORDER: Final = "buifc"
+_ON_PYTREES: Final = (
+    "pass each leaf of a pytree by itself: executable.run(jax.tree.leaves(arguments))"
+)
 
 
 def dtype_of(element_type: int) -> AnyDtype:
@@ -189,17 +196,36 @@ def convert(value: object, array_type: ArrayType, where: str) -> AnyArray:
         ArgumentError: another shape, a dtype that the same_kind rule does not convert, an integer
             that does not fit, or something that is no array. Names the expected and the given.
     """
-    target = array_type.dtype
-    if isinstance(value, bool | int | float | complex | list | tuple) and not isinstance(
-        value, np.generic
-    ):
+    return cast(read(value, array_type, where), array_type.dtype)
+
+
+def read(value: object, array_type: ArrayType, where: str) -> AnyArray:
+    """The array that `value` stands for, which `cast` may convert to `array_type`.
+
+    The first half of `convert`, with its arguments and errors.
+    """
+    if is_python_value(value):
         source = _array_of_python_values(value, array_type, where)
     else:
         source = _array_of_array_like(value, array_type, where)
     if source.shape != array_type.shape:
         raise _error(where, array_type, source, "the shape must be equal, nothing is broadcast")
     _check_integers_fit(source, array_type, where)
-    return _cast(source, target)
+    return source
+
+
+def is_python_value(value: object) -> bool:
+    """Whether a value is a Python number, list or tuple, which has no dtype of its own."""
+    return isinstance(value, bool | int | float | complex | list | tuple) and not isinstance(
+        value, np.generic
+    )
+
+
+def is_narrowing(source: AnyDtype, target: AnyDtype) -> bool:
+    """Whether numbers may change: 64-bit ones that become floats of at most 32 bits."""
+    is_wide = source.kind in "iufc" and source.itemsize == (16 if source.kind == "c" else 8)
+    largest = {"f": 4, "c": 8}.get(_kind(target), 0)
+    return is_wide and target.itemsize <= largest
 
 
 def _array_of_python_values(value: Any, array_type: ArrayType, where: str) -> AnyArray:
@@ -220,7 +246,7 @@ def _array_of_python_values(value: Any, array_type: ArrayType, where: str) -> An
             raise
         raise ArgumentError(
             f"{where}: expected {array_type}, got {type(value).__name__} that is no array of"
-            f" numbers: {error}"
+            f" numbers: {error}; {_ON_PYTREES}"
         ) from error
     _refuse_masks(value, array_type, where)
     python_ints = source.dtype.kind == "i" and _kind(target) == "u"
@@ -276,7 +302,10 @@ def _check_integers_fit(source: AnyArray, array_type: ArrayType, where: str) -> 
             raise _error(where, array_type, source, reason)
 
 
-def _cast(source: AnyArray, target: AnyDtype) -> AnyArray:
+def cast(source: AnyArray, target: AnyDtype) -> AnyArray:
+    """A C-contiguous aligned array of the dtype; bools are 0 or 1, whatever their bytes were."""
+    if source.dtype.kind == "b" and source.size > 0 and source.view(np.uint8).max() > 1:
+        source = source.view(np.uint8) != 0
     if source.dtype != target and _is_extension(source.dtype) and _is_extension(target):
         # ml_dtypes has no casts between some of its types; float32 holds all their values.
         source = source.astype(np.float32)
@@ -304,7 +333,11 @@ def _not_implicit(source: AnyArray, target: AnyDtype) -> str:
 
 
 def _no_numbers(value: object) -> str:
-    return f"{type(value).__name__} holds no numbers"
+    if value is None or isinstance(value, str | bytes | np.ndarray | np.generic):
+        hint = ""
+    else:
+        hint = f"; {_ON_PYTREES}"
+    return f"{type(value).__name__} holds no numbers{hint}"
 
 
 def _error(where: str, expected: ArrayType, source: AnyArray, reason: str) -> ArgumentError:

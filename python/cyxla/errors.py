@@ -16,6 +16,7 @@ __all__ = [
     "ForkError",
     "LargeConstantsWarning",
     "LoweringError",
+    "NarrowingWarning",
     "PluginError",
     "ShutdownError",
     "UnsupportedError",
@@ -84,3 +85,7 @@ class ForkError(Error):
 
 class LargeConstantsWarning(UserWarning):
     """Arrays of a lowered function became large constants of the program."""
+
+
+class NarrowingWarning(UserWarning):
+    """`run` narrowed a 64-bit array to the declared type, so numbers may have changed."""

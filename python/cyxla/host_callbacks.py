@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple, NoReturn, TypeAlias
 
 import numpy as np
 
-from cyxla.dtypes import AnyArray, AnyDtype
+from cyxla.dtypes import AnyArray, AnyDtype, cast
 from cyxla.errors import Error, UnsupportedError, refuse_reload
 
 __all__ = ["Failure", "HostCallback", "HostCallbacks", "answer", "known_callbacks"]
@@ -118,4 +118,4 @@ def _checked_array(index: int, result: Any, expected: _Expected) -> AnyArray | N
             f"result {index} must be {dtype.name} of shape {shape}, not"
             f" {array.dtype.name} of shape {array.shape}"
         )
-    return np.asarray(array, order="C")
+    return cast(array, dtype)

@@ -191,6 +191,7 @@ def test_a_wrong_input_is_an_error(double: cyxla.Executable, kind: str) -> None:
     _works(double)
 
 
+@pytest.mark.filterwarnings("ignore::cyxla.NarrowingWarning")
 @pytest.mark.parametrize("kind", _RIGHT_INPUTS)
 def test_any_layout_gives_the_right_result(double: cyxla.Executable, kind: str) -> None:
     assert double.run([_RIGHT_INPUTS[kind]()])[0].tolist() == _WANTED
@@ -246,12 +247,11 @@ def test_outputs_that_share_memory() -> None:
         for call in (both.bind, lambda x, out: both.run(x, out=out)):
             with pytest.raises(ArgumentError, match="output 0 and output 1 share memory"):
                 call([_X], [first, second])
-    with pytest.raises(ArgumentError, match="share memory"):
-        both.bind([memory[2:6]], [memory[:4], None])
-    # `run` may write over what it reads.
-    memory[:4] = _X
-    both.run([memory[:4]], out=[memory[:4], memory[4:]])
-    assert memory.tolist() == [1, 2, 3, 4, -1, 0, 1, 2]
+    # A call may write over what it reads.
+    for call in (both.bind, lambda x, out: lambda: both.run(x, out=out)):
+        memory[:4] = _X
+        call([memory[:4]], [memory[:4], memory[4:]])()
+        assert memory.tolist() == [1, 2, 3, 4, -1, 0, 1, 2]
 
 
 def test_a_conversion_that_changes_the_other_arguments() -> None:

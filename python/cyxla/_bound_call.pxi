@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+# BoundCall: a program and the arrays that it reads and writes.
+
+
+@cython.final
+cdef class BoundCall:
+    """A program bound to arrays: calling it executes once and returns the outputs, the same arrays each time.
+
+    Made by `Executable.bind`; with its `fresh=True` each call returns new arrays, and `outputs` is None. One thread at
+    a time; two threads bind one each.
+    """
+    cdef Call* prepared              # NULL with fresh=True
+    cdef Executable executable
+    cdef _Arguments arguments
+    cdef list bools                  # of each input what the program reads in its place, or None
+    cdef readonly tuple inputs
+    cdef readonly tuple outputs
+
+    def __cinit__(self, maker=None):
+        if maker is not _maker:
+            raise TypeError("a BoundCall is made by cyxla.Executable.bind()")
+
+    def __dealloc__(self):
+        cdef Call* prepared = self.prepared
+        if prepared != NULL:
+            with nogil:
+                core_discard(prepared)
+            release_dropped()
+
+    def __call__(self, *arguments):
+        """Execute once, without the GIL as `Executable.run`. Raises ExecutionError as that does."""
+        cdef int result
+        if arguments:
+            raise TypeError(
+                "a BoundCall takes no arguments; write into the arrays it is bound to (call.inputs[0][...] = x), or use"
+                " Executable.run([x])"
+            )
+        outputs = self.outputs
+        if self.prepared == NULL:
+            outputs = self.executable.make_outputs()
+            fill_outputs(outputs, self.arguments.outputs.data())
+        if self.bools is not None:
+            self.normalise()
+        if self.executable.keeps_gil:
+            result = self.execute()
+        elif self.executable.spec.flags & CYXLA_NEEDS_PYTHON:
+            begin_watched_call()
+            with nogil:
+                result = self.execute()
+            end_watched_call(result)
+        else:
+            with nogil:
+                result = self.execute()
+        if result != 0:
+            raise_error()
+        return outputs
+
+    cdef int execute(self) noexcept nogil:
+        if self.prepared != NULL:
+            return core_call(self.prepared)
+        return core_execute(
+            self.executable.spec, self.arguments.inputs.data(), self.arguments.outputs.data(), True
+        )
+
+    cdef int copy_bools(self) except -1:
+        """Has the program read copies of bools, since the bytes of the arrays may become others than 0 and 1."""
+        cdef Py_ssize_t i
+        cdef _Arrays arrays = self.executable.inputs
+        self.bools = [None] * len(self.inputs)
+        for i in range(len(self.inputs)):
+            if arrays.targets[i].element == kBool:
+                copy = memory.aligned_empty(arrays.types[i].shape, arrays.dtypes[i])
+                self.bools[i] = copy
+                self.arguments.inputs[i].data = PyArray_DATA(<PyArrayObject*><PyObject*>copy)
+        return 0
+
+    cdef void normalise(self) noexcept:
+        cdef Py_ssize_t i
+        cdef PyObject* copy
+        for i in range(len(self.bools)):
+            copy = PyList_GET_ITEM_ptr(self.bools, i)
+            if copy != <PyObject*>None:
+                normalise_bools(
+                    PyArray_DATA(<PyArrayObject*>PyTuple_GET_ITEM_ptr(self.inputs, i)),
+                    self.arguments.inputs[i].num_elements,
+                    PyArray_DATA(<PyArrayObject*>copy),
+                )
+
+    def __reduce__(self):
+        raise TypeError("a BoundCall belongs to its process and its arrays and cannot be pickled or copied; bind anew")
+
+    def __repr__(self):
+        return f"<cyxla.BoundCall of {self.executable!r}>"
