@@ -116,6 +116,26 @@ cdef extern from "<string_view>" namespace "std" nogil:
         string_view()
         string_view(const char* data, size_t size)
 
+cdef extern from "direct/program_facts.h" namespace "cyxla::direct" nogil:
+    cdef enum class ElementType:
+        pass
+    cdef cppclass Product:
+        ElementType element_type
+        double batch
+        double m
+        double k
+        double n
+        cpp_bool is_lhs_transposed
+        cpp_bool is_rhs_transposed
+    cdef cppclass ProgramFacts:
+        vector[Product] products
+        vector[string] obstacles
+        size_t num_instructions
+        double work
+    cdef cppclass OptionalFacts "std::optional<cyxla::direct::ProgramFacts>":
+        cpp_bool has_value()
+        const ProgramFacts& value()
+
 cdef extern from "runtime/program_file.h" namespace "cyxla::runtime" nogil:
     cdef cppclass CoreNamedArray "cyxla::runtime::NamedArray":
         string name
@@ -192,10 +212,16 @@ cdef extern from "runtime/runtime.h" namespace "cyxla::runtime" nogil:
     cdef cppclass Client "cyxla::pjrt::Client":
         const string& platform_name()
         const string& platform_version()
+    cdef cppclass DeviceDescription "cyxla::pjrt::DeviceDescription":
+        string kind
+        string debug_string
+        NamedValues attributes
+        size_t num_addressable
     cdef cppclass Program:
         const ProgramSpec& spec()
         const string& route_reason()
-        double seconds_per_call()
+        cpp_bool is_short()
+        const OptionalFacts& facts()
         const Signature& signature()
         @staticmethod
         Program& of(const ProgramSpec& spec)
@@ -236,6 +262,7 @@ cdef extern from "runtime/runtime.h" namespace "cyxla::runtime" nogil:
                          string* serialized) except +translate_exception
         Program* load_compiled(const string& serialized, Signature signature,
                                const RouteRequest& request) except +translate_exception
+        DeviceDescription describe_device() except +translate_exception
         string direct_refusal(cpp_bool may_fork) except +translate_exception
         string serialize(const Program& program) except +translate_exception
         FfiRegistration register_ffi_handler(const string& target, const string& platform,

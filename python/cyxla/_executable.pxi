@@ -8,9 +8,6 @@ from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 cdef enum:
     MAX_ON_STACK = 32
 
-# Beside another Python thread, giving the GIL back and taking it costs far more than such a call.
-cdef double KEEP_GIL_SECONDS = 2e-6
-
 # The dtypes of which cyxla warns when it narrows them.
 cdef dict NAMES_OF_WIDE = {kS64: "int64", kU64: "uint64", kF64: "float64", kC128: "complex128"}
 
@@ -107,7 +104,7 @@ cdef class Executable:
         return tuple(self.spec.output_bytes[i] for i in range(self.spec.num_outputs))
 
     def run(self, arrays, out=None):
-        """Execute the program once: without the GIL, but for a direct call of less than two microseconds.
+        """Execute the program once: without the GIL, but for a direct call of an estimated two microseconds or less.
 
         Args:
             arrays: a list or tuple with one array for each input. Any strides and byte order are read; dtypes are
@@ -341,7 +338,7 @@ def set_statistics(Executable executable not None, statistics):
 
 cdef object make_executable(
     const ProgramSpec* spec, str name, tuple inputs, tuple outputs, object input_names, bint outputs_in_place,
-    str route_reason, double seconds_per_call,
+    str route_reason, bint is_short,
 ):
     """Takes over the one reference to a compiled program."""
     cdef Executable executable = Executable.__new__(Executable, _maker)
@@ -351,5 +348,5 @@ cdef object make_executable(
     executable.outputs = _Arrays(outputs, None, "output")
     executable.outputs.aligned = outputs_in_place
     executable.route_reason = route_reason
-    executable.keeps_gil = 0 < seconds_per_call < KEEP_GIL_SECONDS and not spec.flags & CYXLA_NEEDS_PYTHON
+    executable.keeps_gil = is_short and not spec.flags & CYXLA_NEEDS_PYTHON
     return executable

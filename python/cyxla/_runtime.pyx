@@ -239,7 +239,7 @@ cdef RouteRequest core_route(str route, str reason, bint may_fork) except *:
 cdef object executable_of(Program* program, str name, tuple inputs, tuple outputs, input_names, bint in_place):
     return make_executable(
         &program.spec(), name, inputs, outputs, input_names, in_place,
-        program.route_reason().decode("utf-8", "replace"), program.seconds_per_call(),
+        program.route_reason().decode("utf-8", "replace"), program.is_short(),
     )
 
 
@@ -320,6 +320,28 @@ def load_code(
     return executable_of(program, name, inputs, outputs, input_names, len(in_place_outputs) > 0)
 
 
+def program_facts(Executable executable not None):
+    """What the plugin made of a program that is executed through PJRT, as a dict; None where that cannot be read.
+
+    'products' are tuples of XLA's element type, batch, m, k, n, and whether each operand is transposed; 'obstacles'
+    say what keeps the program off the direct route besides them; 'instructions' counts the optimized module's;
+    'work' is the estimate of work.h.
+    """
+    cdef const OptionalFacts* facts = &Program.of(executable.spec[0]).facts()
+    if not facts.has_value():
+        return None
+    return {
+        "products": [
+            (<int>product.element_type, product.batch, product.m, product.k, product.n,
+             product.is_lhs_transposed, product.is_rhs_transposed)
+            for product in facts.value().products
+        ],
+        "obstacles": [obstacle.decode() for obstacle in facts.value().obstacles],
+        "instructions": facts.value().num_instructions,
+        "work": facts.value().work,
+    }
+
+
 def register_ffi_handler(str name, str platform, uintptr_t address):
     """Make the XLA FFI handler at `address` known to the loaded plugin as a custom-call target.
 
@@ -365,6 +387,18 @@ def serialize(Executable executable not None):
     if serialized.empty():
         raise errors.UnsupportedError("the plugin cannot serialize a compiled program")
     return serialized
+
+
+def device_description():
+    """What the plugin says of its first device: kind, debug string, attributes; and the number of its devices."""
+    cdef Runtime* runtime = need_runtime()
+    cdef DeviceDescription device
+    with nogil:
+        device = runtime.describe_device()
+    return (
+        device.kind.decode("utf-8", "replace"), device.debug_string.decode("utf-8", "replace"),
+        named_values_to_python(device.attributes), device.num_addressable,
+    )
 
 
 def direct_refusal(bint may_fork=True):

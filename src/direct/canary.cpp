@@ -59,13 +59,23 @@ class Verdict {
   std::atomic<bool>* succeeded_;
 };
 
-[[noreturn]] void work_in_child(const std::function<bool()>& work, Verdict& verdict) noexcept {
+// The kernel ends the child by SIGXCPU.
+void limit_processor_time(std::chrono::seconds limit) noexcept {
+  rlimit limits = {};
+  getrlimit(RLIMIT_CPU, &limits);
+  limits.rlim_cur = std::min(limits.rlim_max, static_cast<rlim_t>(limit.count()));
+  setrlimit(RLIMIT_CPU, &limits);
+}
+
+[[noreturn]] void work_in_child(const std::function<bool()>& work, std::chrono::seconds limit,
+                                Verdict& verdict) noexcept {
   // A crash ends the child, silently: handlers of the process would report it as the process's own.
-  for (const int number : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGALRM}) {
+  for (const int number : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGALRM, SIGXCPU}) {
     std::signal(number, SIG_DFL);
   }
   const rlimit no_core_file = {0, 0};
   setrlimit(RLIMIT_CORE, &no_core_file);
+  limit_processor_time(limit);
   const bool succeeded = work();
   if (succeeded) {
     verdict.succeed();
@@ -73,7 +83,10 @@ class Verdict {
   _exit(succeeded ? 0 : kWorkFailed);
 }
 
-std::string reason_of(int status) {
+std::string reason_of(int status, std::chrono::seconds limit) {
+  if (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU) {
+    return "the child process computed for more than " + std::to_string(limit.count()) + " s";
+  }
   if (WIFSIGNALED(status)) {
     return "the child process was ended by signal " + std::to_string(WTERMSIG(status));
   }
@@ -94,7 +107,7 @@ pid_t poll_child(pid_t child, int& status, int options) {
 
 }  // namespace
 
-std::string run_in_child(const std::function<bool()>& work, std::chrono::milliseconds time_limit) {
+std::string run_in_child(const std::function<bool()>& work, const ChildLimits& limits) {
   if (!kMayFork) {
     return "no child process can be made under ThreadSanitizer";
   }
@@ -104,16 +117,16 @@ std::string run_in_child(const std::function<bool()>& work, std::chrono::millise
     return std::string("no child process could be made: ") + std::strerror(errno);
   }
   if (child == 0) {
-    work_in_child(work, verdict);
+    work_in_child(work, limits.processor_time, verdict);
   }
-  const auto deadline = std::chrono::steady_clock::now() + time_limit;
+  const auto deadline = std::chrono::steady_clock::now() + limits.wall_time;
   // Most children need less than a millisecond.
   std::chrono::microseconds pause{50};
   int status = 0;
   for (;;) {
     const pid_t ended = poll_child(child, status, WNOHANG);
     if (ended == child) {
-      return reason_of(status);
+      return reason_of(status, limits.processor_time);
     }
     if (ended < 0 && errno == ECHILD) {
       return verdict.succeeded() ? "" : "the child process ended early, and its status was lost";
@@ -124,7 +137,8 @@ std::string run_in_child(const std::function<bool()>& work, std::chrono::millise
     if (std::chrono::steady_clock::now() >= deadline) {
       kill(child, SIGKILL);
       poll_child(child, status, 0);
-      return "the child process did not end within " + std::to_string(time_limit.count()) + " ms";
+      return "the child process did not end within " + std::to_string(limits.wall_time.count()) +
+             " ms";
     }
     std::this_thread::sleep_for(pause);
     pause = std::min(pause * 2, std::chrono::microseconds{2000});

@@ -29,6 +29,8 @@ class Context {
   // Outputs may overlap inputs, and each other: the last one then wins. Returns false when a kernel
   // reports an error; the outputs are undefined then.
   bool run(const cyxla_input* inputs, void* const* outputs) noexcept;
+  // As Runner::limit_trips, for a trial.
+  void limit_trips(std::uint64_t count) noexcept { runner_.limit_trips(count); }
 
  private:
   struct Input {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "direct/hlo.h"
 
+#include <algorithm>
 #include <charconv>
 #include <limits>
 #include <string>
@@ -9,6 +10,7 @@
 
 #include "direct/message.h"
 #include "direct/refusal.h"
+#include "direct/work.h"
 
 namespace cyxla::direct {
 namespace {
@@ -45,16 +47,20 @@ Instruction read_instruction(std::string_view bytes) {
       case 43:
         instruction.backend_config = message.bytes();
         break;
-      // What the instruction computes, which its kernel holds: dimensions and slices, windows, the
-      // dimension numbers of convolutions, dots, gathers and scatters, comparisons, precision, FFT,
-      // sort and random-number settings, custom calls.
-      case 11:  // fusion_kind
       case 15:
+        instruction.window = message.bytes();
+        break;
+      case 30:
+        instruction.dot_dimensions = message.bytes();
+        break;
+      // What the instruction computes, which its kernel holds: dimensions and slices, the dimension
+      // numbers of convolutions, gathers and scatters, comparisons, precision, FFT, sort and
+      // random-number settings, custom calls.
+      case 11:  // fusion_kind
       case 16:
       case 17:
       case 21:
       case 28:
-      case 30:
       case 33:
       case 48:
       case 51:
@@ -201,8 +207,10 @@ void HloModule::read_computation(std::string_view bytes) {
         if (instruction.opcode == "parameter") {
           computation.parameters.push_back(instruction.id);
         }
-        has_conditional_ = has_conditional_ || instruction.opcode == "conditional";
-        computation.num_trips += trips_of(instruction);
+        const std::uint64_t trip_count =
+            instruction.opcode == "while" ? read_trip_count(instruction) : 0;
+        computation.num_trips += trips_of(instruction, trip_count);
+        computation.work += work_of(instruction, trip_count);
         const std::uint64_t instruction_id = instruction.id;
         if (!instructions_.emplace(instruction_id, std::move(instruction)).second) {
           throw Refusal("two HLO instructions have the number " + std::to_string(instruction_id));
@@ -233,7 +241,7 @@ void HloModule::read_computation(std::string_view bytes) {
 }
 
 // XLA puts a computation behind those that it calls.
-double HloModule::trips_of(const Instruction& instruction) {
+double HloModule::trips_of(const Instruction& instruction, std::uint64_t trip_count) const {
   double inside = 0;
   for (const std::uint64_t id : instruction.called_computations) {
     const auto called = computations_.find(id);
@@ -245,8 +253,26 @@ double HloModule::trips_of(const Instruction& instruction) {
   if (instruction.opcode != "while") {
     return inside;
   }
-  const std::uint64_t trip_count = read_trip_count(instruction);
   return trip_count == 0 ? 0 : static_cast<double>(trip_count) * (1 + inside);
+}
+
+// Operands stand before what uses them, as callees do.
+double HloModule::work_of(const Instruction& instruction, std::uint64_t trip_count) const {
+  std::vector<Extent> operands;
+  for (const std::uint64_t id : instruction.operands) {
+    const auto found = instructions_.find(id);
+    operands.push_back(found == instructions_.end() ? Extent{} : read_extent(found->second.shape));
+  }
+  std::vector<double> called;
+  for (const std::uint64_t id : instruction.called_computations) {
+    const auto found = computations_.find(id);
+    called.push_back(found == computations_.end() ? std::numeric_limits<double>::infinity()
+                                                  : found->second.work);
+  }
+  return direct::work_of(
+      instruction, {.operands = operands,
+                    .called_work = called,
+                    .trip_count = static_cast<double>(std::max<std::uint64_t>(trip_count, 1))});
 }
 
 // 0 for a loop of unknown length.

@@ -19,6 +19,8 @@ struct Instruction {
   std::string_view shape;                   // a ShapeProto
   std::optional<std::string_view> literal;  // a LiteralProto
   std::string_view backend_config;
+  std::string_view window;          // a WindowProto
+  std::string_view dot_dimensions;  // a DotDimensionNumbers
   std::uint64_t parameter_number = 0;
   std::uint64_t tuple_index = 0;
   std::vector<std::uint64_t> operands;
@@ -43,10 +45,15 @@ class HloModule {
   // Whether a loop's length is only known as it runs. The step list does not tell: a kernel may
   // hold whole loops.
   bool has_unbounded_loop() const noexcept { return has_unbounded_loop_; }
-  bool has_conditional() const noexcept { return has_conditional_; }
   // How often its loops of known length run their bodies, all together; a loop within another
   // counts as often as that one runs it. Infinite where that cannot be told.
   double num_trips() const { return computation(entry_computation_).num_trips; }
+  // What one execution computes, as of work.h, were each loop of unknown length to run once and
+  // each conditional the longest of its branches.
+  double work() const { return computation(entry_computation_).work; }
+  const std::unordered_map<std::uint64_t, Instruction>& instructions() const noexcept {
+    return instructions_;
+  }
 
   // One array for each input and output, row-major as the caller's are. Throws Refusal.
   std::vector<Shape> input_shapes() const;
@@ -57,10 +64,12 @@ class HloModule {
     std::uint64_t root = 0;
     std::vector<std::uint64_t> parameters;  // ids of its parameter instructions
     double num_trips = 0;                   // with those of the computations that it calls
+    double work = 0;                        // likewise
   };
   void read_computation(std::string_view bytes);
   std::uint64_t read_trip_count(const Instruction& loop);
-  double trips_of(const Instruction& instruction);
+  double trips_of(const Instruction& instruction, std::uint64_t trip_count) const;
+  double work_of(const Instruction& instruction, std::uint64_t trip_count) const;
   const Computation& computation(std::uint64_t id) const;
 
   std::unordered_map<std::uint64_t, Instruction> instructions_;
@@ -68,7 +77,6 @@ class HloModule {
   std::uint64_t entry_computation_ = 0;
   std::string_view program_shape_;
   bool has_unbounded_loop_ = false;
-  bool has_conditional_ = false;
 };
 
 }  // namespace cyxla::direct

@@ -92,8 +92,7 @@ struct Plan {
   // Whether a loop, in a step or inside a kernel, has no known length: inputs may keep it going for
   // ever.
   bool has_unbounded_loop = false;
-  bool has_conditional = false;  // so that the inputs decide what is computed
-  double num_trips = 0;          // of the loops of known length, as of HloModule
+  double work = 0;  // as of HloModule
 };
 
 }  // namespace cyxla::direct

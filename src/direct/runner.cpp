@@ -181,6 +181,10 @@ bool Runner::run(const Loop& loop) noexcept {
     if (*static_cast<const std::uint8_t*>(arguments_[loop.condition_result].data) == 0) {
       return true;
     }
+    if (trips_left_ != kAnyNumber && trips_left_-- == 0) {
+      trips_left_ = 0;
+      return false;
+    }
     if (!run(loop.body)) {
       return false;
     }

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "direct/executable.h"
@@ -28,10 +29,13 @@ class Runner {
     }
   }
 
-  // False when a kernel reports an error.
+  // False when a kernel reports an error, or a loop of unknown length has used up limit_trips().
   bool run() noexcept { return run(program_); }
+  // How many trips such loops may make from now on, all together. There is no limit before.
+  void limit_trips(std::uint64_t count) noexcept { trips_left_ = count; }
 
  private:
+  static constexpr std::uint64_t kAnyNumber = std::numeric_limits<std::uint64_t>::max();
   // A range of operations_.
   struct Block {
     std::uint32_t begin = 0;
@@ -98,6 +102,7 @@ class Runner {
   std::vector<Slot> slots_;              // by allocation
   std::vector<std::size_t> first_slot_;  // by allocation: index into slots_
   Block program_;
+  std::uint64_t trips_left_ = kAnyNumber;
 };
 
 }  // namespace cyxla::direct

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "base/wire.h"
 #include "direct/message.h"
 #include "direct/refusal.h"
 
@@ -169,5 +170,27 @@ std::size_t element_bytes(ElementType type) {
 }
 
 Shape read_shape(std::string_view bytes) { return read(bytes, false); }
+
+Extent read_extent(std::string_view bytes) {
+  Extent extent;
+  wire::Reader reader(bytes);
+  while (auto field = reader.next()) {
+    const bool is_bytes = field->type == wire::Type::kBytes;
+    if (field->field == 2 && !is_bytes) {
+      extent.element_type = static_cast<ElementType>(field->number);
+    } else if (field->field == 3 && !is_bytes) {
+      extent.dimensions.push_back(field->number);
+    } else if (field->field == 3) {
+      while (const auto size = wire::take_varint(field->bytes)) {
+        extent.dimensions.push_back(*size);
+      }
+    }
+  }
+  extent.num_elements = extent.element_type == ElementType::kTuple ? 0 : 1;
+  for (const std::size_t size : extent.dimensions) {
+    extent.num_elements *= static_cast<double>(size);
+  }
+  return extent;
+}
 
 }  // namespace cyxla::direct

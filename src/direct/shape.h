@@ -50,6 +50,16 @@ struct Shape {
   bool operator==(const Shape&) const = default;
 };
 
+// What an estimate needs of a shape. Unlike Shape, of any size and layout.
+struct Extent {
+  ElementType element_type{};
+  std::vector<std::size_t> dimensions;
+  double num_elements = 0;  // of a tuple: 0, as whatever computes its arrays counts them
+};
+
+// Reads what is there of a ShapeProto, and ignores what is unknown.
+Extent read_extent(std::string_view bytes);
+
 // Refuses an element type that has no size of its own here.
 std::size_t element_bytes(ElementType type);
 

@@ -14,6 +14,7 @@
 #include "direct/message.h"
 #include "direct/refusal.h"
 #include "direct/slice_reader.h"
+#include "direct/step_kind.h"
 
 namespace cyxla::direct {
 namespace {
@@ -23,68 +24,6 @@ constexpr std::size_t kMaxSteps = 4096;
 constexpr std::size_t kMaxNesting = 16;
 // Contexts align their memory to this much.
 constexpr std::uint64_t kMaxAlignment = 64;
-
-// Field numbers of ThunkProto's alternatives.
-enum Kind : std::uint32_t {
-  kCall = 3,
-  kConditional = 4,
-  kWhile = 10,
-  kKernel = 11,
-  kCopy = 12,
-};
-
-// The name of a step that cyxla runs, as ThunkProto spells its kind; nullptr for the others.
-const char* kind_name(std::uint32_t kind) {
-  switch (kind) {
-    case kCall:
-      return "call";
-    case kConditional:
-      return "conditional";
-    case kWhile:
-      return "while";
-    case kKernel:
-      return "kernel";
-    case kCopy:
-      return "copy";
-    default:
-      return nullptr;
-  }
-}
-
-const char* plugin_step(std::uint32_t kind) {
-  switch (kind) {
-    case 5:
-      return "a sort";
-    case 6:
-      return "an XNNPACK fusion";
-    case 7:
-      return "a matrix product";
-    case 8:
-      return "an update of the random-number state";
-    case 9:
-      return "a top-k";
-    case 13:
-      return "a Fourier transform";
-    case 14:
-      return "an infeed";
-    case 15:
-      return "an outfeed";
-    case 16:
-      return "a custom call";
-    case 17:
-      return "a convolution";
-    case 18:
-      return "a collective operation";
-    case 19:
-      return "a partition id";
-    case 20:
-      return "a replica id";
-    case 21:
-      return "a YNNPACK fusion";
-    default:
-      return "of an unknown kind";
-  }
-}
 
 struct Int64Optional {
   std::uint64_t value = 0;

@@ -2,26 +2,13 @@
 #include "direct/verify.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
-#include <ctime>
 #include <utility>
 
 #include "pjrt/element_type.h"
 
 namespace cyxla::direct {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-constexpr std::chrono::milliseconds kLongCall{20};
-
-// What this thread has computed, which does not depend on how busy the machine is.
-std::chrono::nanoseconds thread_time() noexcept {
-  std::timespec time = {};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
-}
 
 // Off the kernels' alignment, but on that of every element type.
 constexpr std::size_t kShift = 16;
@@ -105,22 +92,6 @@ bool Verification::has_changed_inputs(const Set& set) const {
   return false;
 }
 
-double Verification::seconds_per_call(Context& context) {
-  constexpr int kRounds = 5;
-  constexpr int kCalls = 8;
-  prepare(kSets.front());
-  constexpr std::chrono::milliseconds kLongRound{1};
-  auto shortest = Clock::duration::max();
-  for (int round = 0; round < kRounds && (round == 0 || shortest < kLongRound); ++round) {
-    const auto start = Clock::now();
-    for (int call = 0; call < kCalls; ++call) {
-      context.run(inputs_.data(), outputs_.data());
-    }
-    shortest = std::min(shortest, Clock::now() - start);
-  }
-  return std::chrono::duration<double>(shortest).count() / kCalls;
-}
-
 bool Verification::run(Context& context) {
   return std::all_of(kSets.begin(), kSets.end(), [&](const Set& set) {
     if (!wants(set)) {
@@ -140,13 +111,8 @@ std::string Verification::compare(Context& context, const Reference& reference) 
     if (!reference(inputs_.data(), expected_.data())) {
       return std::string("the plugin failed to run the program for ") + set.name;
     }
-    const auto start = thread_time();
     if (!context.run(inputs_.data(), outputs_.data())) {
       return std::string("a kernel failed when called directly for ") + set.name;
-    }
-    if (thread_time() - start > kLongCall) {
-      return "a call takes more than " + std::to_string(kLongCall.count()) +
-             " ms, of which a direct one would save nothing that matters";
     }
     if (has_changed_inputs(set)) {
       return std::string("a kernel writes to an input for ") + set.name;

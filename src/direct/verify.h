@@ -32,10 +32,7 @@ class Verification {
 
   // Runs every set of inputs directly and looks at no result: what a child process can do.
   bool run(Context& context);
-  // The time of one direct call with the first set of inputs, the shortest of a few.
-  double seconds_per_call(Context& context);
-  // Empty when both routes agree; otherwise the reason, with the first difference. A program that
-  // takes so long that the way it is called does not matter is not run more than twice.
+  // Empty when both routes agree; otherwise the reason, with the first difference.
   std::string compare(Context& context, const Reference& reference);
 
  private:

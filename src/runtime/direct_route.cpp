@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/direct_route.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <utility>
@@ -10,6 +11,7 @@
 #include "direct/read_plan.h"
 #include "direct/refusal.h"
 #include "direct/verify.h"
+#include "direct/work.h"
 #include "pjrt/compile_options.h"
 #include "pjrt/element_type.h"
 #include "runtime/pjrt_context.h"
@@ -17,10 +19,14 @@
 namespace cyxla::runtime {
 namespace {
 
-constexpr std::chrono::milliseconds kLoopTimeLimit{500};
+// What loops of unknown length may compute on inputs that are only a test, as of direct/work.h:
+// about 100 ms. More trips than this allows end the trial.
+constexpr double kTrialWork = 100'000 * direct::kWorkPerMicrosecond;
+constexpr double kMaxTrialTrips = 1e6;
 
-// So few trips are over soon, whatever a loop's body does, and are not tried in a child process.
-constexpr double kFewTrips = 1000;
+// A kernel may hold a whole loop, whose trips nobody can count from outside. Only such a loop can
+// reach this limit, and only one that does not end.
+constexpr direct::ChildLimits kLoopLimits{.processor_time = std::chrono::seconds(2)};
 
 // Kernels of several kinds: a fusion that calls the mathematics library, a reduction, a product of
 // a matrix and a vector, a loop, a constant array, an output that is an input.
@@ -123,14 +129,12 @@ DirectProgram DirectRoute::load(const std::string& serialized, const Signature& 
   direct::Context context(*program);
   direct::Verification verification(*program, input_types(signature));
   if (child == Child::kAlways) {
-    const std::string reason =
-        direct::run_in_child([&] { return verification.run(context); }, direct::kCanaryTimeLimit);
+    const std::string reason = direct::run_in_child([&] { return verification.run(context); });
     if (!reason.empty()) {
       throw direct::Refusal(reason);
     }
-  } else if (program->plan().has_unbounded_loop ||
-             (program->plan().num_trips > kFewTrips && child != Child::kNever)) {
-    try_loop(verification, context, child);
+  } else if (program->plan().has_unbounded_loop) {
+    try_loop(program->plan(), verification, context, child);
   }
   PjrtContext plugin_context(client_, capabilities_, signature, executable);
   const std::string difference =
@@ -141,25 +145,30 @@ DirectProgram DirectRoute::load(const std::string& serialized, const Signature& 
   if (!difference.empty()) {
     throw direct::Refusal(difference);
   }
-  // With a loop of unknown length, or a branch, this time says nothing about the next call's.
-  const bool varies = program->plan().has_unbounded_loop || program->plan().has_conditional;
-  const double seconds = varies ? 0 : verification.seconds_per_call(context);
-  return {std::move(program), seconds};
+  const direct::Plan& plan = program->plan();
+  const bool is_short = !plan.has_unbounded_loop && plan.work < direct::kShortWork;
+  return {std::move(program), is_short};
 }
 
-// A loop of unknown length may go on for ever with inputs that nobody would choose, on both routes;
-// one of known length may take hours with any.
-void DirectRoute::try_loop(direct::Verification& verification, direct::Context& context,
-                           Child child) {
+// A loop of unknown length may go on forever with test inputs, on both routes.
+void DirectRoute::try_loop(const direct::Plan& plan, direct::Verification& verification,
+                           direct::Context& context, Child child) {
   if (child == Child::kNever) {
     throw direct::Refusal(
         "it has a loop of unknown length, and only a child process could see whether it ends");
   }
-  const std::string reason =
-      direct::run_in_child([&] { return verification.run(context); }, kLoopTimeLimit);
+  const double trips = std::clamp(kTrialWork / std::max(plan.work, 1.0), 1.0, kMaxTrialTrips);
+  const auto max_trips = static_cast<std::uint64_t>(trips);
+  const auto work = [&] {
+    context.limit_trips(max_trips);
+    return verification.run(context);
+  };
+  const std::string reason = direct::run_in_child(work, kLoopLimits);
   if (!reason.empty()) {
-    throw direct::Refusal("it has a loop, and when it was tried with numbers of no meaning " +
-                          reason);
+    throw direct::Refusal(
+        "it has a loop of unknown length, and on test inputs a kernel failed or the loop did not "
+        "end within " +
+        std::to_string(max_trips) + " trips (" + reason + ")");
   }
 }
 

@@ -20,7 +20,7 @@ namespace cyxla::runtime {
 // A program that passed the gate.
 struct DirectProgram {
   std::unique_ptr<direct::Executable> executable;
-  double seconds_per_call = 0;  // 0 where it depends on the inputs
+  bool is_short = false;  // whether a call takes less time than giving the GIL back and taking it
 };
 
 // The gate of the direct route: which programs of a plugin are executed by calling their kernels.
@@ -46,7 +46,8 @@ class DirectRoute {
   void admit_plugin(bool may_fork);
   DirectProgram load(const std::string& serialized, const Signature& signature,
                      const pjrt::LoadedExecutable& executable, Child child);
-  static void try_loop(direct::Verification& verification, direct::Context& context, Child child);
+  static void try_loop(const direct::Plan& plan, direct::Verification& verification,
+                       direct::Context& context, Child child);
 
   const pjrt::Plugin& plugin_;
   const pjrt::Client& client_;

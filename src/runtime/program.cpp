@@ -57,10 +57,9 @@ Program::Program(const pjrt::Client& client, Capabilities capabilities,
 
 Program::~Program() = default;
 
-void Program::set_direct(std::unique_ptr<direct::Executable> executable,
-                         double seconds_per_call) noexcept {
+void Program::set_direct(std::unique_ptr<direct::Executable> executable, bool is_short) noexcept {
   direct_ = std::move(executable);
-  seconds_per_call_ = seconds_per_call;
+  is_short_ = is_short;
   spec_.route = CYXLA_ROUTE_DIRECT;
 }
 

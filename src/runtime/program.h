@@ -9,11 +9,13 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "direct/executable.h"
+#include "direct/program_facts.h"
 #include "pjrt/client.h"
 #include "pjrt/executable.h"
 #include "runtime/context.h"
@@ -45,14 +47,17 @@ class Program {
     return *static_cast<Program*>(const_cast<void*>(spec.impl));
   }
   // Only before the program is known to others: which route it takes and why, in a sentence.
-  void set_direct(std::unique_ptr<direct::Executable> executable, double seconds_per_call) noexcept;
+  void set_direct(std::unique_ptr<direct::Executable> executable, bool is_short) noexcept;
   void set_route_reason(std::string reason) { route_reason_ = std::move(reason); }
 
   const cyxla_program_spec& spec() const noexcept { return spec_; }
   const std::string& route_reason() const noexcept { return route_reason_; }
-  // The time of a direct call when the program was compiled; 0 on the other route and where it
-  // depends on the inputs.
-  double seconds_per_call() const noexcept { return seconds_per_call_; }
+  // Whether a call is direct and takes less time than giving the GIL back and taking it.
+  bool is_short() const noexcept { return is_short_; }
+  // Of a program that only the plugin runs; nothing where they cannot be read, and for a direct
+  // one.
+  const std::optional<direct::ProgramFacts>& facts() const noexcept { return facts_; }
+  void set_facts(direct::ProgramFacts facts) { facts_ = std::move(facts); }
   const pjrt::LoadedExecutable& executable() const noexcept { return executable_; }
   const Signature& signature() const noexcept { return signature_; }
 
@@ -91,7 +96,8 @@ class Program {
   pjrt::LoadedExecutable executable_;
   std::unique_ptr<direct::Executable> direct_;
   std::string route_reason_;
-  double seconds_per_call_ = 0;
+  bool is_short_ = false;
+  std::optional<direct::ProgramFacts> facts_;
   Signature signature_;
   cyxla_program_spec spec_ = {};
   std::vector<std::int32_t> input_types_, output_types_;

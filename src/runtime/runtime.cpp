@@ -206,11 +206,16 @@ void Runtime::choose_route(Program& program, const RouteRequest& request,
     try {
       DirectProgram opened = direct_route_.open(serialized, program.signature(),
                                                 program.executable(), request.may_fork);
-      program.set_direct(std::move(opened.executable), opened.seconds_per_call);
+      program.set_direct(std::move(opened.executable), opened.is_short);
       program.set_route_reason(request.reason);
       return;
     } catch (const direct::Refusal& refusal) {
       reason = refusal.what();
+    }
+    try {
+      program.set_facts(direct::read_facts(serialized));
+    } catch (const direct::Refusal&) {
+      // Nothing is decided by facts that are not understood.
     }
   }
   if (request.route == RouteRequest::Route::kDirect) {
@@ -219,6 +224,12 @@ void Runtime::choose_route(Program& program, const RouteRequest& request,
                     reason + "; leave route to 'auto' to run it through PJRT");
   }
   program.set_route_reason(std::move(reason));
+}
+
+pjrt::DeviceDescription Runtime::describe_device() {
+  const std::shared_lock lock = stay_open("describe the device");
+  const PluginFloatingPointScope floating_point;
+  return pjrt::describe_device(plugin_.api(), client_->get());
 }
 
 std::string Runtime::direct_refusal(bool may_fork) {

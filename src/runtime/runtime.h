@@ -14,6 +14,7 @@
 
 #include "pjrt/client.h"
 #include "pjrt/compile_options.h"
+#include "pjrt/device.h"
 #include "pjrt/ffi.h"
 #include "pjrt/gpu_custom_call.h"
 #include "pjrt/plugin.h"
@@ -77,6 +78,8 @@ class Runtime {
   // from where nobody else can write. Throws Error as well when the plugin refuses them.
   Program* load_compiled(const std::string& serialized, Signature signature,
                          const RouteRequest& request = {});
+  // Throws Error (kShutdown, kFork).
+  pjrt::DeviceDescription describe_device();
   // Why the plugin's programs are not executed directly; empty when they may be.
   std::string direct_refusal(bool may_fork);
   // What the plugin serializes of a compiled program; empty when it cannot. Throws Error

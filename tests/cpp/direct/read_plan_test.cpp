@@ -2,6 +2,7 @@
 #include "direct/read_plan.h"
 
 #include "direct/sample_program.h"
+#include "direct/work.h"
 
 namespace cyxla::direct {
 namespace {
@@ -44,13 +45,30 @@ TEST(ReadPlan, RefusesLoopsThatTakeLongWithinOthers) {
   };
   program.computations = {computation(7, 70, {instruction(70, "add", program.array)}),
                           computation(6, 60, {loop(60, 1000, 7)})};
-  EXPECT_EQ(read_plan(program.serialized(), program.expected).num_trips, 0);
+  const double without = read_plan(program.serialized(), program.expected).work;
   program.instructions.push_back(loop(61, 900, 6));
-  EXPECT_EQ(read_plan(program.serialized(), program.expected).num_trips, 900 * 1001);
+  EXPECT_GT(read_plan(program.serialized(), program.expected).work, without + 900.0 * 1000 * 3);
   program.instructions.back() = loop(61, 1000, 6);
   EXPECT_EQ(refused(program),
             "its loops, those within others included, run more than 1000000 times; so long a "
             "program gains nothing");
+}
+
+TEST(ReadPlan, RefusesWhatComputesForLong) {
+  SampleProgram program;
+  const std::string large = test::shape(ElementType::kF32, {200'000});
+  const std::string sine = instruction(70, "sine", large);
+  program.computations = {computation(7, 70, {sine})};
+  program.instructions.push_back(test::counted_loop(61, program.array, 10, 7));
+  EXPECT_LT(read_plan(program.serialized(), program.expected).work, kLongWork);
+  program.instructions.back() = test::counted_loop(61, program.array, 20, 7);
+  const std::string reason =
+      "a call computes for more than about 20 ms, so calling it directly gains nothing";
+  EXPECT_EQ(refused(program), reason);
+  // A computation that is missing may compute anything.
+  program.instructions.back() = instruction(61, "call", program.array, test::calls({8}));
+  program.expected = {{12}, {12}};
+  EXPECT_NE(refused(program), "");
 }
 
 TEST(ReadPlan, RefusesAnotherMachine) {

@@ -68,6 +68,24 @@ TEST(Runner, RepeatsALoopWhileItsConditionHolds) {
   EXPECT_EQ(run(loop_until_seven(), 9), 9);
 }
 
+TEST(Runner, LimitsTheTripsOfATrial) {
+  const Executable executable(loop_until_seven(), ExternalSymbols());
+  const std::int32_t input = 0;
+  std::int32_t result = -1;
+  const cyxla_input in = {&input, CYXLA_S32, 1};
+  void* const out = &result;
+  for (const std::uint64_t trips : {6, 0}) {
+    Context context(executable);
+    context.limit_trips(trips);
+    EXPECT_FALSE(context.run(&in, &out)) << trips;
+  }
+  Context context(executable);
+  context.limit_trips(13);
+  EXPECT_TRUE(context.run(&in, &out));
+  EXPECT_EQ(result, 7);
+  EXPECT_FALSE(context.run(&in, &out));  // the limit is that of all runs together
+}
+
 TEST(Runner, RunsLoopsInsideLoops) {
   PlanBuilder builder;
   const Slice in = builder.input(kInt);

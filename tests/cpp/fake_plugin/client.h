@@ -9,9 +9,12 @@
 #include "object.h"
 #include "worker.h"
 
+struct PJRT_DeviceDescription {};
+
 // Owned by its client.
 struct PJRT_Device {
   PJRT_Client* client;
+  PJRT_DeviceDescription description;
 };
 
 // Owned by the caller until Client_Destroy, which waits for the work of an asynchronous client.

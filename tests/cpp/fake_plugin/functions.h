@@ -23,6 +23,10 @@ namespace fake_plugin {
   EARLY(PJRT_Client_PlatformName, client_platform_name)                               \
   EARLY(PJRT_Client_PlatformVersion, client_platform_version)                         \
   EARLY(PJRT_Client_AddressableDevices, client_addressable_devices)                   \
+  EARLY(PJRT_Device_GetDescription, device_get_description)                           \
+  EARLY(PJRT_DeviceDescription_Kind, device_description_kind)                         \
+  EARLY(PJRT_DeviceDescription_DebugString, device_description_debug_string)          \
+  EARLY(PJRT_DeviceDescription_Attributes, device_description_attributes)             \
   EARLY(PJRT_Client_Compile, client_compile)                                          \
   EARLY(PJRT_Client_BufferFromHostBuffer, client_buffer_from_host_buffer)             \
   EARLY(PJRT_Client_CreateViewOfDeviceBuffer, client_create_view)                     \

@@ -25,6 +25,13 @@ inline void announce(PJRT_Client_PlatformVersion_Args& args) noexcept {
 inline void announce(PJRT_Client_AddressableDevices_Args& args) noexcept {
   args.num_addressable_devices = 1;
 }
+inline void announce(PJRT_DeviceDescription_Kind_Args& args) noexcept { args.device_kind_size = 1; }
+inline void announce(PJRT_DeviceDescription_DebugString_Args& args) noexcept {
+  args.debug_string_size = 1;
+}
+inline void announce(PJRT_DeviceDescription_Attributes_Args& args) noexcept {
+  args.num_attributes = 1;
+}
 inline void announce(PJRT_Executable_NumOutputs_Args& args) noexcept { args.num_outputs = 1; }
 inline void announce(PJRT_Executable_OutputElementTypes_Args& args) noexcept {
   args.num_output_types = args.executable->program.outputs.size();

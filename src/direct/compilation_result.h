@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cyxla::direct {
+
+// The parts of what PJRT_Executable_Serialize of an XLA:CPU plugin returned. Views point into it.
+struct CompilationResult {
+  std::string_view module;
+  std::string_view buffer_assignment;
+  std::string_view steps;
+  std::set<std::string_view> kernels;
+  std::vector<std::string> objects;
+};
+
+// Throws Refusal for bytes in which anything is not understood.
+CompilationResult read_compilation_result(std::string_view serialized);
+
+}  // namespace cyxla::direct
