@@ -8,6 +8,7 @@ from pathlib import Path
 from steps import BUILD, ROOT, run, step
 
 FOLDER = BUILD / "dev"
+FRESH_PROCESSES = ROOT / "tests" / "soak" / "fresh_processes.py"
 SOAK = FOLDER / "tests" / "soak" / "soak"
 FAKE_PLUGIN = FOLDER / "fake_pjrt_plugin.so"
 EXPECT_REPORT = ROOT / "tests" / "cpp" / "planted" / "expect_report.sh"
@@ -39,6 +40,8 @@ _PLANTED = {
     "leak-per-compilation": {"cycles": 1000},
     "wrong-result": {"pjrt-calls": 1000},
 }
+# Fresh processes that must agree; a Python test compares a few.
+_NUM_PROCESSES = 30
 _TIMEOUT_SECONDS = 3000
 
 
@@ -60,6 +63,9 @@ def run_soak(python: Path, *, full: bool) -> None:
         run([SOAK, FAKE_PLUGIN, "--fake", *arguments(counts["fake"])], timeout=_TIMEOUT_SECONDS)
     with step("soak with the CPU plugin"):
         run([SOAK, cpu_plugin(python), *arguments(counts["real"])], timeout=_TIMEOUT_SECONDS)
+    if full:
+        with step(f"{_NUM_PROCESSES} fresh processes under load"):
+            run([python, FRESH_PROCESSES, str(_NUM_PROCESSES)], cwd=BUILD, timeout=_TIMEOUT_SECONDS)
     for fault, planted_counts in _PLANTED.items():
         with step(f"soak with a planted fault: {fault}"):
             command: list[str | Path] = [

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from cyxla._runtime import BoundCall, Executable
     from cyxla.abi import check_abi, get_include
     from cyxla.batch import compile_programs
-    from cyxla.compilation import CompileStatistics, compile_program
+    from cyxla.compilation import compile_program
+    from cyxla.compiled_pair import CompileStatistics
     from cyxla.dtypes import ArrayType, ElementType
     from cyxla.errors import (
         AbiError,
@@ -112,7 +113,8 @@ _MODULES = {
     "_runtime": ("BoundCall", "Executable"),
     "abi": ("check_abi", "get_include"),
     "batch": ("compile_programs",),
-    "compilation": ("CompileStatistics", "compile_program"),
+    "compilation": ("compile_program",),
+    "compiled_pair": ("CompileStatistics",),
     "dtypes": ("ArrayType", "ElementType"),
     "errors": (
         "AbiError",

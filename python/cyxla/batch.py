@@ -9,28 +9,19 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final
 
 import numpy as np
 
 from cyxla import runtime
-from cyxla.compilation import (
-    CompileStatistics,
-    check_platform,
-    compile_checked,
-    usable_settings,
-)
+from cyxla.compilation import check_platform, compile_checked, usable_settings
 from cyxla.compile_settings import Cache, CompileOption, check_settings
+from cyxla.compiled_pair import CompiledPair
 from cyxla.errors import ArgumentError, CompileError, UnsupportedError
 from cyxla.executable_cache import warn_of_failures
 from cyxla.program import Program
 
-if TYPE_CHECKING:
-    from cyxla._runtime import Executable
-
 __all__ = ["compile_programs"]
-
-Compiled: TypeAlias = "tuple[Executable, CompileStatistics]"
 
 _BAR_DELAY_SECONDS: Final = 2.0
 _REFRESH_SECONDS: Final = 0.5
@@ -47,7 +38,7 @@ def compile_programs(
     cache: Cache = None,
     max_workers: int | None = None,
     progress: bool | None = None,
-) -> tuple[tuple[Executable, CompileStatistics], ...]:
+) -> tuple[CompiledPair, ...]:
     """Compile several programs at once, on threads, and return the results in their order.
 
     Ctrl-C, or a program that cannot be compiled, ends it as soon as the compilations in flight have
@@ -87,11 +78,11 @@ def compile_programs(
             check_platform(program, info)
     settings = usable_settings(settings, info, stacklevel=3)
 
-    def work(index: int) -> Compiled:
+    def work(index: int) -> CompiledPair:
         with _naming(index, chosen[index]):
             return compile_checked(chosen[index], settings, info)
 
-    futures: list[Future[Compiled]] = []
+    futures: list[Future[CompiledPair]] = []
     try:
         with (
             _progress_bar(progress, len(chosen)) as bar,
@@ -115,7 +106,7 @@ def compile_programs(
         futures.clear()  # a traceback would keep what was compiled
 
 
-def _wait(futures: list[Future[Compiled]], bar: Any) -> None:
+def _wait(futures: list[Future[CompiledPair]], bar: Any) -> None:
     """Wait until all have ended or one has failed."""
     pending = set(futures)
     while pending:

@@ -7,18 +7,19 @@ import atexit
 import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from cyxla import ffi, host_callbacks, runtime
 from cyxla.compile_errors import explain, is_unreadable
 from cyxla.compile_settings import Cache, CompileOption, Settings, check_settings
+from cyxla.compiled_pair import CompiledPair, CompileStatistics
 from cyxla.debug_options import jaxlib_debug_options
 from cyxla.errors import CompileError, Error, UnsupportedError
 from cyxla.executable_cache import Entry, Place, place_of, usable_folder, warn_of_failures
 from cyxla.plugin_preload import cuda_data_folder
 from cyxla.program import Program
 from cyxla.program_file import is_newer
-from cyxla.small_matrices import faster_of_both
+from cyxla.small_matrices import chosen_form
 
 if TYPE_CHECKING:
     from cyxla._runtime import Executable
@@ -30,36 +31,6 @@ __all__ = [
     "compile_program",
     "usable_settings",
 ]
-
-
-class CompileStatistics(NamedTuple):
-    """What a compilation cost and made. None stands for what neither plugin nor JAX tells.
-
-    Attributes:
-        seconds: wall-clock time of the compilation in the plugin, or of loading what was compiled
-            before.
-        program_bytes: bytes of the StableHLO that the plugin was given.
-        code_bytes: bytes of the generated code.
-        argument_bytes: bytes of all inputs together.
-        output_bytes: bytes of all outputs together.
-        temporary_bytes: bytes of scratch memory during one execution.
-        flops: floating-point operations of one execution: the plugin's count, else that of
-            `Program.flops`.
-        instructions: instructions of the optimized program, those of all its computations together.
-            A fusion counts with what it fuses. Many of them in a program for few numbers make a
-            call slow.
-        from_cache: whether the program was compiled before and came from the cache folder.
-    """
-
-    seconds: float
-    program_bytes: int
-    code_bytes: int | None
-    argument_bytes: int | None
-    output_bytes: int
-    temporary_bytes: int | None
-    flops: float | None
-    instructions: int | None
-    from_cache: bool = False
 
 
 _CALLS_PYTHON: Final = "it calls back into Python"
@@ -77,7 +48,7 @@ def compile_program(
     route: str = "auto",
     exact: bool = False,
     cache: Cache = None,
-) -> tuple[Executable, CompileStatistics]:
+) -> CompiledPair:
     """Compile a program with the process's plugin, loading the default one if none is loaded yet.
 
     The GIL is released while the plugin compiles. Safe from several threads at once;
@@ -104,9 +75,11 @@ def compile_program(
             whose kernels are all there is to it. "auto": directly where that is possible. The
             environment variable CYXLA_DIRECT=0 turns direct calls off. `Executable.route` and
             `route_reason` tell what became of it.
-        exact: True keeps the program that the plugin makes by default. Otherwise a program of small
-            matrices that cannot be called directly is compiled a second time, with its matrix
-            products as kernels, and kept so if it then can; it may round in another way.
+        exact: True keeps the program that the plugin makes by default. Otherwise a program with a
+            few small matrix products that cannot be called directly is compiled a second time, with
+            these as kernels, and kept so if it then can; it may round in another way. That follows
+            from the program alone and is the same in every process.
+            `CompileStatistics.second_form_seconds` tells whether it was and what it cost.
         cache: a folder that keeps what was compiled for the next process, made if it is missing.
             None takes the one in the environment variable CYXLA_CACHE_DIR, or none; True takes
             that or "cyxla" in the user's cache folder; False takes none. What is in the folder is
@@ -180,22 +153,25 @@ def check_platform(program: Program, info: runtime.RuntimeInfo) -> None:
 
 def compile_checked(
     program: Program, settings: Settings, info: runtime.RuntimeInfo
-) -> tuple[Executable, CompileStatistics]:
+) -> CompiledPair:
     """Compile a program that was checked, with settings that were."""
+    from cyxla import _runtime
+
     if program.needs_python:
         settings = _prepare_host_callbacks(program, settings)
     # A program may become direct in its second form only, so "direct" is insisted on at the end.
     lenient = settings._replace(route=settings.route._replace(route="auto"))
     is_direct_wanted = settings.route.route == "direct"
     first = _compile_form(program, lenient if is_direct_wanted else settings, info)
-    compiled = faster_of_both(
-        program, settings, first, lambda second: _compile_form(program, second, info)
+    compiled = CompiledPair(
+        *chosen_form(program, settings, first, lambda second: _compile_form(program, second, info))
     )
-    if is_direct_wanted and compiled[0].route != "direct":
+    if is_direct_wanted and compiled.executable.route != "direct":
         raise UnsupportedError(
             f"program {program.name!r} cannot be called directly: {first[0].route_reason}; leave"
             " route to 'auto' to execute it through PJRT"
         )
+    _runtime.set_statistics(*compiled)
     return compiled
 
 

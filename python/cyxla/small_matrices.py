@@ -3,15 +3,18 @@
 
 XLA gives matrix products to libraries that gain from large matrices. For small ones the call of the
 library takes longer than the product, and only the plugin can make it. Compiled with other options
-the products are kernels, and the program may be called directly; then that form is kept. Where it
-may not the gain is a few percent at most, which is not worth results that hang on a measurement.
+the products are kernels, and the program may be called directly; then that form is kept.
+
+The two forms round differently, so the choice must be the same in every process: it follows from
+the program and from what the plugin made of it, never from a clock.
 """
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -21,35 +24,56 @@ from cyxla.memory import aligned_empty
 from cyxla.program import Program
 
 if TYPE_CHECKING:
-    from cyxla._runtime import BoundCall, Executable
-    from cyxla.compilation import CompileStatistics
+    from cyxla._runtime import Executable
+    from cyxla.compiled_pair import CompileStatistics
 
     Compiled: TypeAlias = tuple[Executable, CompileStatistics]
 
-__all__ = ["REASON", "faster_of_both"]
+__all__ = ["REASON", "chosen_form"]
 
 REASON: Final = "compiled a second time, with its small matrix products as kernels"
 """`Executable.route_reason` of a program for which the second form was kept."""
 
-# What a call of the plugin's libraries is called in the reason why a program is not direct.
-_LIBRARY_STEPS: Final = ("a matrix product", "a YNNPACK fusion", "an XNNPACK fusion")
 # All arrays of a program together; with more, the libraries are faster.
 _MAX_BYTES: Final = 256 * 1024
+# As of src/direct/work.h, about 50 us. What is saved is about 5 us a call.
+_MAX_WORK: Final = 125_000
+# XLA makes kernels of products of matrices of these sizes (DotImplementationStrategy).
+_SMALL_SIDE, _LARGE_SIDE, _MAX_CONTRACTED = 32, 128, 128
+_ELEMENT_TYPES: Final = (11, 12)  # F32, F64
+# Processor milliseconds that a product adds to a compilation, by its rows. LLVM unrolls these.
+_COMPILE_COST: Final = ((3, 0), (8, 40), (_LARGE_SIDE, 120))
+# The second compilation may take as long as the first, and this much more: an allowance for small
+# programs, and half of what the first takes for an instruction.
+_ALLOWANCE: Final = 250
+_COST_PER_INSTRUCTION: Final = 0.75
 # Relative to the largest value of an output: sums in another order.
 _TOLERANCE: Final = {"f": 1e-5, "d": 1e-10, "F": 1e-5, "D": 1e-10, "e": 1e-2}
-_ROUNDS: Final = 7
-_ROUND_SECONDS: Final = 2e-4
-# Only a clear gain is worth other roundings than the plugin's default.
-_WORTHWHILE: Final = 0.9
+_DOT: Final = re.compile(
+    r"stablehlo\.dot_general.*?(?:batching_dims = \[([\d, ]*)\][^,]*, )?"
+    r"contracting_dims = \[([\d, ]*)\] x \[([\d, ]*)\].*?: \(tensor<([^>]*)>"
+)
 
 
-def faster_of_both(
+class Product(NamedTuple):
+    """`batch` products of an m x k and a k x n matrix."""
+
+    element_type: int
+    batch: float
+    m: float
+    k: float
+    n: float
+    is_lhs_transposed: bool
+    is_rhs_transposed: bool
+
+
+def chosen_form(
     program: Program,
     settings: Settings,
     compiled: Compiled,
     compile_with: Callable[[Settings], Compiled],
 ) -> Compiled:
-    """The program as compiled, or compiled again if that can be called directly and is faster.
+    """The program as compiled, or compiled again if it can then be called directly.
 
     Both forms must agree within rounding. `seconds` of the statistics is the time of both.
     """
@@ -57,35 +81,81 @@ def faster_of_both(
     if second is None or not _is_candidate(program, settings, compiled[0]):
         return compiled
     second = second._replace(route=second.route._replace(route="auto", reason=REASON))
+    start = time.perf_counter()
     try:
         again = compile_with(second)
-        statistics = again[1]._replace(
-            seconds=compiled[1].seconds + again[1].seconds,
-            from_cache=compiled[1].from_cache and again[1].from_cache,
-        )
-        if (
-            again[0].route == "direct"
-            and _agree(program, compiled[0], again[0])
-            and _is_faster(program, again[0], compiled[0])
-        ):
-            return again[0], statistics
     except Error:  # whatever the second form cannot do, the first one can
-        pass
-    return compiled
+        return compiled[0], _with_second(compiled[1], time.perf_counter() - start, from_cache=False)
+    executable, statistics = compiled
+    if again[0].route == "direct" and _agree(program, compiled[0], again[0]):
+        executable, statistics = again[0], again[1]._replace(seconds=compiled[1].seconds)
+    from_cache = compiled[1].from_cache and again[1].from_cache
+    return executable, _with_second(statistics, again[1].seconds, from_cache=from_cache)
+
+
+def _with_second(
+    statistics: CompileStatistics, seconds: float, *, from_cache: bool
+) -> CompileStatistics:
+    return statistics._replace(
+        seconds=statistics.seconds + seconds, second_form_seconds=seconds, from_cache=from_cache
+    )
 
 
 def _is_candidate(program: Program, settings: Settings, executable: Executable) -> bool:
+    from cyxla import _runtime
+
+    if settings.exact or settings.route.route == "pjrt" or executable.route != "pjrt":
+        return False
     arrays = (*program.inputs, *program.outputs)
+    if program.needs_python or sum(array.size_bytes for array in arrays) > _MAX_BYTES:
+        return False
+    facts = _runtime.program_facts(executable)
+    return facts is not None and _pays(facts, program.text)
+
+
+def _pays(facts: dict[str, Any], text: str) -> bool:
+    """Whether a second form promises a direct call that is faster, at a bounded compile time."""
+    products = [Product(*fields) for fields in facts["products"]]
+    # A product with a vector is a kernel in any case.
+    matrices = [product for product in products if min(product.m, product.n) > 1]
+    if facts["obstacles"] or float(facts["work"]) > _MAX_WORK:
+        return False
+    if not all(_becomes_kernel(product) for product in matrices):
+        return False
+    transposed = [each.is_lhs_transposed or each.is_rhs_transposed for each in matrices]
+    if any(transposed) and not _are_plain_products(text):
+        return False
+    allowance = _ALLOWANCE + _COST_PER_INSTRUCTION * facts["instructions"]
+    return sum(_compile_cost(product) for product in matrices) <= float(allowance)
+
+
+def _becomes_kernel(product: Product) -> bool:
+    sides = (product.m, product.n)
     return (
-        not settings.exact
-        and settings.route.route != "pjrt"
-        and executable.route == "pjrt"
-        and any(step in executable.route_reason for step in _LIBRARY_STEPS)
-        and sum(array.size_bytes for array in arrays) <= _MAX_BYTES
-        # Inputs that nobody chose may keep a loop going for ever.
-        and "stablehlo.while" not in program.text
-        and not program.needs_python
+        product.element_type in _ELEMENT_TYPES
+        and not (product.is_lhs_transposed and product.is_rhs_transposed)
+        and product.k <= _MAX_CONTRACTED
+        and min(sides) <= _SMALL_SIDE
+        and max(sides) <= _LARGE_SIDE
     )
+
+
+def _are_plain_products(text: str) -> bool:
+    """Whether each product contracts its last dimension with the next one's first.
+
+    XLA folds explicit transpositions into products for its libraries, and leaves them as copies
+    where the products are kernels. A transposition in the product itself stays in both forms.
+    """
+    found = _DOT.findall(text)
+    return len(found) == text.count("stablehlo.dot_general") and all(
+        contracted_lhs == str(lhs.count("x") - 1)
+        and contracted_rhs == str(len(batch.split(",")) if batch else 0)
+        for batch, contracted_lhs, contracted_rhs, lhs in found
+    )
+
+
+def _compile_cost(product: Product) -> float:
+    return next(cost for rows, cost in _COMPILE_COST if product.m <= rows)
 
 
 def _arrays(program: Program, seed: int) -> list[np.ndarray[Any, Any]]:
@@ -118,26 +188,3 @@ def _is_close(left: np.ndarray[Any, Any], right: np.ndarray[Any, Any]) -> bool:
     finite = np.abs(left[np.isfinite(left)])
     scale = float(finite.max(initial=0))
     return bool(np.allclose(left, right, rtol=tolerance, atol=tolerance * scale, equal_nan=True))
-
-
-def _is_faster(program: Program, candidate: Executable, other: Executable) -> bool:
-    arrays = _arrays(program, 0)
-    calls = [executable.bind(arrays) for executable in (candidate, other)]
-    counts = [_calls_per_round(call) for call in calls]
-    shortest = [float("inf")] * 2
-    for _ in range(_ROUNDS):
-        for i, call in enumerate(calls):
-            shortest[i] = min(shortest[i], _seconds(call, counts[i]))
-    return shortest[0] < _WORTHWHILE * shortest[1]
-
-
-def _calls_per_round(call: BoundCall) -> int:
-    call()
-    return max(1, int(_ROUND_SECONDS / _seconds(call, 1)))
-
-
-def _seconds(call: BoundCall, count: int) -> float:
-    start = time.perf_counter()
-    for _ in range(count):
-        call()
-    return (time.perf_counter() - start) / count

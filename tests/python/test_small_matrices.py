@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs of small matrices are compiled a second time, and the faster form is kept."""
+"""Programs of small matrices are compiled a second time by a rule on the program alone."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -13,7 +16,7 @@ import pytest
 
 import cyxla
 from cpu_plugins import CPU_LIBRARIES, run_with_plugin
-from cyxla import small_matrices
+from cyxla import compile_settings, small_matrices
 
 S = jax.ShapeDtypeStruct
 
@@ -63,13 +66,13 @@ def test_exact_must_be_a_bool() -> None:
         cyxla.compile_program(lowered(), exact=1)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("check", ["_agree", "_is_faster"])
-def test_a_form_that_is_wrong_or_slow_is_dropped(
-    check: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(small_matrices, check, lambda *arguments: False)
-    executable, _ = cyxla.compile_program(lowered())
+def test_a_form_that_is_wrong_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(small_matrices, "_agree", lambda *arguments: False)
+    executable, statistics = cyxla.compile_program(lowered())
     assert executable.route == "pjrt"
+    assert statistics.second_form_seconds is not None
+    assert 0 < statistics.second_form_seconds < statistics.seconds
+    assert executable.statistics == statistics
 
 
 def test_other_results_are_seen() -> None:
@@ -79,25 +82,117 @@ def test_other_results_are_seen() -> None:
     same, _ = cyxla.compile_program(program)
     assert small_matrices._agree(program, right, same)
     assert not small_matrices._agree(program, right, other)
-    assert small_matrices._is_faster(program, same, right)
-    assert not small_matrices._is_faster(program, right, same)
+
+
+def products(count: int) -> Callable[..., Any]:
+    return lambda a, b: tuple((a * (i + 1.5)) @ b for i in range(count))
+
+
+def scan(a: Any, b: Any) -> Any:
+    return jax.lax.scan(lambda c, _: (jnp.tanh(c @ b), None), a, length=3)[0]
+
+
+def wide(a: Any, b: Any) -> Any:
+    return a @ b, jnp.sin(jnp.exp(jnp.arange(10_000.0) * a[0, 0]))
 
 
 @pytest.mark.parametrize(
     ("function", "size"),
     [
-        (product, 256),  # the library is faster
-        (lambda a, b: jax.lax.scan(lambda c, _: (jnp.tanh(c @ b), None), a, length=3)[0], 8),
+        (product, 33),  # XLA makes no kernel of it
+        (scan, 8),
+        (wide, 8),  # computes so much that the call does not matter
+        (products(12), 8),  # takes long to compile
+        (products(4), 20),
+        (lambda a, b: (a @ b, jnp.sort(a[0])), 8),
+        (lambda a, b: a.T @ b.T, 8),
+        (jax.grad(lambda w, x: jnp.tanh(x @ w).sum()), 8),  # a transposed product stays one
     ],
 )
-def test_large_matrices_and_loops_are_left_alone(
-    function: Callable[..., Any], size: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def unexpected(*arguments: object) -> bool:
-        raise AssertionError("compiled a second time")
+def test_what_cannot_pay_is_compiled_once(function: Callable[..., Any], size: int) -> None:
+    executable, statistics = cyxla.compile_program(lowered(function, size))
+    assert executable.route == "pjrt"
+    assert statistics.second_form_seconds is None
 
-    monkeypatch.setattr(small_matrices, "_agree", unexpected)
-    cyxla.compile_program(lowered(function, size))
+
+@pytest.mark.parametrize(
+    ("function", "size"),
+    [
+        (product, 4),
+        (product, 32),
+        (products(6), 8),
+        (lambda a, b: a.T @ b, 8),
+        (lambda a, b: a @ b.T, 8),
+        (lambda a, b: jnp.einsum("ij,jk->ik", a, b) + a[0] @ b, 8),
+    ],
+)
+def test_what_pays_is_kept(function: Callable[..., Any], size: int) -> None:
+    executable, statistics = cyxla.compile_program(lowered(function, size))
+    assert executable.route == "direct"
+    assert executable.route_reason == small_matrices.REASON
+    assert statistics.second_form_seconds is not None
+    assert 0 < statistics.second_form_seconds < statistics.seconds
+
+
+def test_a_second_form_that_cannot_be_compiled_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    option = {"xla_there_is_no_such_option": True}
+    for_small_matrices = compile_settings.Settings.for_small_matrices
+
+    def broken(settings: compile_settings.Settings) -> compile_settings.Settings | None:
+        second = for_small_matrices(settings)
+        assert second is not None
+        return second._replace(overrides={**second.overrides, **option})
+
+    monkeypatch.setattr(compile_settings.Settings, "for_small_matrices", broken)
+    executable, statistics = cyxla.compile_program(lowered())
+    assert executable.route == "pjrt"
+    assert statistics.second_form_seconds is not None
+
+
+def test_the_rule_is_bounded_by_the_size_of_the_program() -> None:
+    def facts(count: int, rows: float, instructions: int) -> dict[str, Any]:
+        product = (12, 1.0, rows, 8.0, 8.0, False, False)
+        return {
+            "products": [product] * count,
+            "obstacles": [],
+            "instructions": instructions,
+            "work": 1000.0,
+        }
+
+    def most(rows: float, instructions: int) -> int:
+        """The most products that are compiled a second time."""
+        counts = [
+            n for n in range(1, 400) if small_matrices._pays(facts(n, rows, instructions), "")
+        ]
+        return max(counts)
+
+    assert [most(8, 10), most(8, 1000)] == [6, 25]
+    assert [most(20, 10), most(20, 1000)] == [2, 8]
+
+
+def test_results_and_routes_are_the_same_in_fresh_processes_under_load() -> None:
+    script = Path(__file__).parents[1] / "soak" / "fresh_processes.py"
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, str(script), *arguments],
+            capture_output=True,
+            text=True,
+            timeout=500,
+            check=False,
+        )
+
+    ended = run("6")
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert ended.stdout.endswith("soak: one answer of 6 fresh processes\n")
+    forms = [line for line in ended.stdout.splitlines() if "second form" in line]
+    assert len(forms) == 20
+    assert {"second form True", "second form False"} == {
+        part for line in forms for part in line.split(", ") if part.startswith("second form")
+    }
+    planted = run("3", "--planted", "random")
+    assert planted.returncode == 1, planted.stdout + planted.stderr
+    assert "soak: FAILED" in planted.stdout
 
 
 @pytest.mark.parametrize("library", CPU_LIBRARIES)
