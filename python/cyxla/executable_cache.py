@@ -173,6 +173,7 @@ def _parts(
     from cyxla import _runtime
 
     loaded = _runtime.loaded_runtime()
+    kind, debug_string, device_attributes, num_devices = _runtime.device_description()
     arrays = (*program.inputs, *program.outputs)
     described: dict[str, object] = {
         "cyxla": (cyxla.__version__, _runtime.ABI_VERSION, _FORMAT_VERSION),
@@ -180,6 +181,7 @@ def _parts(
         "attributes": loaded and (loaded.platform_version, sorted(loaded.attributes.items())),
         "client": (sorted(info.plugin.create_options.items()), info.threads),
         "machine": (_cpu(), _num_cpus()),
+        "device": (kind, debug_string, sorted(device_attributes.items()), num_devices),
         "variables": [
             [(name, read.get(name)) for name in _VARIABLES]
             for read in (*load_environments(), os.environ)

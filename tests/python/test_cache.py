@@ -17,7 +17,7 @@ import pytest
 import cyxla
 from child_process import run_process
 from cpu_plugins import CPU_LIBRARIES, variables
-from cyxla import compile_settings, executable_cache
+from cyxla import _runtime, compile_settings, executable_cache
 
 _PROGRAMS = """
 import jax, jax.numpy as jnp, numpy as np, cyxla
@@ -37,10 +37,7 @@ for name, program in programs.items():
     count = int(np.prod(array.shape))
     results = executable.run([np.linspace(0.5, 2.5, count).reshape(array.shape)])
     bits = "".join(result.tobytes().hex() for result in results)
-    told = statistics._replace(seconds=0, from_cache=False)
-    if name == "gradient":  # which of its two forms is kept is measured anew
-        print(name, statistics.from_cache)
-        continue
+    told = statistics._replace(seconds=0, from_cache=False, second_form_seconds=None)
     print(name, statistics.from_cache, executable.route, "|", executable.route_reason, bits, told)
 """
 
@@ -129,6 +126,17 @@ def test_the_key_depends_on_plugin_machine_and_environment(
     keys.add(key(info=info._replace(api_version=(0, 1))))
     keys.add(key(info=info._replace(threads=7)))
     keys.add(key(info=info._replace(plugin=info.plugin._replace(create_options={"other": 1}))))
+    told = ("NVIDIA H100", "CudaDevice(id=0)", {"compute_capability": "9.0"}, 1)
+    for device in (
+        told,
+        ("NVIDIA H200", *told[1:]),
+        (told[0], "CudaDevice(id=1)", *told[2:]),
+        (*told[:2], {"compute_capability": "9.1"}, told[3]),
+        (*told[:3], 2),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setattr(_runtime, "device_description", lambda device=device: device)
+            keys.add(key())
     with monkeypatch.context() as patch:
         patch.setenv("XLA_FLAGS", "--xla_cpu_enable_fast_math=true")
         keys.add(key())
@@ -145,7 +153,7 @@ def test_the_key_depends_on_plugin_machine_and_environment(
     with monkeypatch.context() as patch:
         patch.setattr(executable_cache.metadata, "version", lambda _: "99")
         keys.add(key(calls))
-    assert len(keys) == 10
+    assert len(keys) == 15
     assert key() in keys
 
 
