@@ -29,6 +29,7 @@ cdef class BoundCall:
 
     def __call__(self, *arguments):
         """Execute once, without the GIL as `Executable.run`. Raises ExecutionError as that does."""
+        cdef InterruptibleWait wait
         cdef int result
         if arguments:
             raise TypeError(
@@ -43,14 +44,15 @@ cdef class BoundCall:
             self.normalise()
         if self.executable.keeps_gil:
             result = self.execute()
-        elif self.executable.spec.flags & CYXLA_NEEDS_PYTHON:
-            begin_watched_call()
-            with nogil:
-                result = self.execute()
-            end_watched_call(result)
         else:
+            wait.begin(self.executable.wait_length, EXECUTING)
+            if self.executable.spec.flags & CYXLA_NEEDS_PYTHON:
+                begin_watched_call()
             with nogil:
                 result = self.execute()
+            wait.end()
+            if self.executable.spec.flags & CYXLA_NEEDS_PYTHON:
+                end_watched_call(result)
         if result != 0:
             raise_error()
         return outputs

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 # Executable: from NumPy arrays to the core's inputs and outputs and back.
 cimport cython
+from cpython.exc cimport PyErr_CheckSignals
 from cpython.list cimport PyList_GET_ITEM
 from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 
 # Up to this many inputs or outputs a call needs no memory for their descriptions.
 cdef enum:
     MAX_ON_STACK = 32
+
+cdef const char* EXECUTING = b"\ncyxla: Ctrl-C is noted; it takes effect once the execution has ended\n"
 
 # The dtypes of which cyxla warns when it narrows them.
 cdef dict NAMES_OF_WIDE = {kS64: "int64", kU64: "uint64", kF64: "float64", kC128: "complex128"}
@@ -45,6 +48,7 @@ cdef class Executable:
     cdef object measured             # see statistics
     cdef bint keeps_gil
     cdef bint warned                 # of narrowing
+    cdef WaitLength wait_length      # of its last call
     cdef object __weakref__
 
     def __cinit__(self, maker=None):
@@ -131,6 +135,7 @@ cdef class Executable:
         cdef _Arguments large
         cdef Arena arena
         cdef const ProgramSpec* spec = self.spec
+        cdef InterruptibleWait wait
         cdef int result
         if num_inputs > MAX_ON_STACK or num_outputs > MAX_ON_STACK:
             large = _Arguments()
@@ -144,14 +149,15 @@ cdef class Executable:
         fill_outputs(results, outputs)
         if self.keeps_gil:
             result = core_execute(spec, inputs, outputs, True)
-        elif spec.flags & CYXLA_NEEDS_PYTHON:
-            begin_watched_call()
-            with nogil:
-                result = core_execute(spec, inputs, outputs, True)
-            end_watched_call(result)
         else:
+            wait.begin(self.wait_length, EXECUTING)
+            if spec.flags & CYXLA_NEEDS_PYTHON:
+                begin_watched_call()
             with nogil:
                 result = core_execute(spec, inputs, outputs, True)
+            wait.end()
+            if spec.flags & CYXLA_NEEDS_PYTHON:
+                end_watched_call(result)
         if result != 0:
             raise_error()
         return results
@@ -223,6 +229,7 @@ cdef class Executable:
                 array.fill(0)
         for _ in range(calls):
             self.run(inputs)
+            PyErr_CheckSignals()
 
     cdef list fill_inputs(self, tuple arguments, Input* inputs, Arena& arena):
         """Describes the arguments to the core; returns what keeps converted arrays alive beside `arena`."""

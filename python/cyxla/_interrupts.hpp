@@ -17,7 +17,7 @@
 namespace cyxla::glue {
 
 inline unsigned long main_thread = 0;  // as threading.get_ident() names it
-// What is said, null once it was; and the handler that was there, of a wait in flight.
+// Of the wait in flight: what to say, null once it was said, and the handler that was there.
 inline std::atomic<const char*> interrupt_notice{nullptr};
 inline struct sigaction previous_interrupt_handler = {};
 
@@ -63,18 +63,9 @@ class InterruptibleWait {
     }
     length_ = &length;
     start_ = coarse_milliseconds();
-    if (!length.is_long || sigaction(SIGINT, nullptr, &previous_) != 0 ||
-        is_note_interrupt(previous_) ||  // a wait within a host callback of another
-        ((previous_.sa_flags & SA_SIGINFO) == 0 &&
-         (previous_.sa_handler == SIG_DFL || previous_.sa_handler == SIG_IGN))) {
-      return;
+    if (length.is_long) {
+      install(notice);
     }
-    previous_interrupt_handler = previous_;
-    interrupt_notice.store(notice);
-    struct sigaction own = previous_;
-    own.sa_flags |= SA_SIGINFO;
-    own.sa_sigaction = note_interrupt;
-    is_installed_ = sigaction(SIGINT, &own, nullptr) == 0;
   }
 
   void end() noexcept {
@@ -85,7 +76,7 @@ class InterruptibleWait {
     length_->is_long = coarse_milliseconds() - start_ >= kLongMilliseconds;
     if (is_installed_) {
       struct sigaction current = {};
-      sigaction(SIGINT, &previous_, &current);
+      sigaction(SIGINT, &previous_interrupt_handler, &current);
       if (!is_note_interrupt(current)) {  // a host callback has set another meanwhile
         sigaction(SIGINT, &current, nullptr);
       }
@@ -94,9 +85,23 @@ class InterruptibleWait {
   }
 
  private:
+  void install(const char* notice) noexcept {
+    struct sigaction own = {};
+    if (sigaction(SIGINT, nullptr, &own) != 0 ||
+        is_note_interrupt(own) ||  // a wait within a host callback of another
+        ((own.sa_flags & SA_SIGINFO) == 0 &&
+         (own.sa_handler == SIG_DFL || own.sa_handler == SIG_IGN))) {
+      return;
+    }
+    previous_interrupt_handler = own;
+    interrupt_notice.store(notice);
+    own.sa_flags |= SA_SIGINFO;
+    own.sa_sigaction = note_interrupt;
+    is_installed_ = sigaction(SIGINT, &own, nullptr) == 0;
+  }
+
   WaitLength* length_ = nullptr;
   std::int64_t start_ = 0;
-  struct sigaction previous_ = {};
   bool is_installed_ = false;
 };
 

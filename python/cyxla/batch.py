@@ -91,6 +91,9 @@ def compile_programs(
             try:
                 futures.extend(executor.submit(work, index) for index in range(len(chosen)))
                 _wait(futures, bar)
+            except KeyboardInterrupt:
+                _note_interrupt()
+                raise
             finally:
                 executor.shutdown(wait=False, cancel_futures=True)
         warn_of_failures(settings.cache_folder, stacklevel=2)
@@ -114,6 +117,13 @@ def _wait(futures: list[Future[CompiledPair]], bar: Any) -> None:
         bar.update(len(done))
         if any(future.exception() is not None for future in done):
             return
+
+
+def _note_interrupt() -> None:
+    """Say that Ctrl-C will end it: what the plugin compiles cannot be interrupted."""
+    if sys.stderr is not None:
+        notice = "Ctrl-C is noted; it takes effect once the compilations in flight have ended"
+        print(f"\ncyxla: {notice}", file=sys.stderr, flush=True)
 
 
 class _NoBar:
