@@ -73,6 +73,16 @@ def argument_limit(kind: str, asarray_nanoseconds: float) -> float:
     return asarray_nanoseconds / 3 if kind.endswith("jax.Array") else _ARGUMENT_NANOSECONDS
 
 
+# Processor time of a compilation that may have a second form: one more compilation as long as the
+# first, half of that for its kernels, and an allowance for small programs.
+_COMPILE_FACTOR, _COMPILE_ALLOWANCE_SECONDS = 2.5, 0.25
+
+
+def keeps_compile_limit(seconds: float, exact_seconds: float) -> bool:
+    """Whether compiling by default takes no longer than it may beside `exact=True`."""
+    return seconds <= _COMPILE_FACTOR * exact_seconds + _COMPILE_ALLOWANCE_SECONDS
+
+
 def outcomes(results: Mapping[str, Sequence[Measurement]]) -> list[Outcome]:
     """Every goal on every task for which both rivals were measured."""
     found = []

@@ -25,6 +25,8 @@ def markdown(result: Entry) -> str:
         parts.append(_latency(result["latency"]))
     if result.get("arguments"):
         parts.append(_arguments(result["arguments"]))
+    if result.get("products"):
+        parts.append(_products(result["products"]))
     parts.append(_not_measured(result["tasks"]))
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -203,3 +205,20 @@ def _not_measured(tasks: Sequence[Entry]) -> str:
         for (name, status, reason), of in reasons.items()
     ]
     return "\n".join(["### Not measured", "", *lines])
+
+
+def _products(entries: Sequence[Entry]) -> str:
+    header = ["products", "`exact=True`", "default", "ratio", "second form", "route", "limit"]
+    rows = [
+        [
+            f"{entry['products']} of {entry['size']} x {entry['size']}",
+            f"{entry['exact_seconds']:.2f}",
+            f"{entry['default_seconds']:.2f}",
+            f"{entry['default_seconds'] / entry['exact_seconds']:.2f}",
+            "no" if entry["second_form_seconds"] is None else "yes",
+            entry["route"],
+            "kept" if entry["met"] else "**missed**",
+        ]
+        for entry in entries
+    ]
+    return _section("Small matrix products: processor seconds of a compilation", header, rows)

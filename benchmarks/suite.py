@@ -15,6 +15,7 @@ from growth import measure_inputs, measure_sizes, measure_threads
 from latency import measure_latency
 from machine import describe_run
 from measure import Effort, Measurement, measure
+from products import measure_products
 from progress import Progress
 from results_file import goal_entries, task_entry
 from rivals import Rival, all_rivals
@@ -86,6 +87,7 @@ def run_suite(
         "arguments": (
             measure_arguments(efforts["small"], shuffler, progress) if "arguments" in parts else []
         ),
+        "products": measure_products(progress, quick) if "products" in parts else [],
     }
     progress.say("done")
     return result, _faults(result)

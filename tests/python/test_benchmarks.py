@@ -162,6 +162,31 @@ def test_kinds_of_arguments(tmp_path: Path) -> None:
     assert "| strided, vector |" in (tmp_path / "table.md").read_text()
 
 
+def test_compiling_small_products_is_bounded(tmp_path: Path) -> None:
+    ended = _run("--quick", "--part", "products", "--output", tmp_path)
+    assert ended.returncode == 0, ended.stderr
+    entries = json.loads((tmp_path / "result.json").read_text())["products"]
+    found = {(entry["size"], entry["products"]): entry for entry in entries}
+    assert found.keys() == {(8, 1), (8, 30), (20, 1), (20, 30)}
+    assert all(entry["exact_seconds"] > 0 for entry in entries)
+    assert [found[8, count]["second_form_seconds"] is None for count in (1, 30)] == [False, True]
+    assert [found[20, count]["route"] for count in (1, 30)] == ["direct", "pjrt"]
+    assert "processor seconds of a compilation" in (tmp_path / "table.md").read_text()
+
+
+def test_the_limit_of_compiling_is_a_goal() -> None:
+    code = "from goals import keeps_compile_limit as keeps; print(keeps(54, 9), keeps(0.4, 0.1))"
+    ended = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=_RUN.parent,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert ended.stdout.split() == ["False", "True"], ended.stderr
+
+
 def test_list_names_tasks_and_rivals() -> None:
     ended = _run("--list")
     assert ended.returncode == 0, ended.stderr
