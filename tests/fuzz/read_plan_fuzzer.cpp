@@ -16,6 +16,7 @@
 #include "direct/context.h"
 #include "direct/elf_object.h"
 #include "direct/executable.h"
+#include "direct/program_facts.h"
 #include "direct/read_plan.h"
 #include "direct/refusal.h"
 #include "direct/symbols.h"
@@ -73,6 +74,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto input = cyxla::fuzz::read_input({reinterpret_cast<const char*>(data), size});
   if (!input) {
     return 0;
+  }
+  try {
+    cyxla::direct::read_facts(input->serialized);
+  } catch (const cyxla::direct::Refusal&) {
   }
   unsigned long* outcome = &counts.refused;
   try {
