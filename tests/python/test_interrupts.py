@@ -97,8 +97,9 @@ assert executable.run([x, trips])[0][0] == np.sin(1.0) + 1
 """
 
 
-@pytest.mark.parametrize("call", ["run", "bind", "warm_up"])
-@pytest.mark.parametrize("route", ["pjrt", "auto"])
+@pytest.mark.parametrize(
+    ("route", "call"), [("pjrt", "run"), ("auto", "run"), ("auto", "bind"), ("pjrt", "warm_up")]
+)
 def test_ctrl_c_during_an_execution_is_noted_at_once(route: str, call: str) -> None:
     notice = "cyxla: Ctrl-C is noted; it takes effect once the execution has ended"
     expected = [[notice, "interrupted"], [notice, "ended", "interrupted"]]
