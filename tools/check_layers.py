@@ -23,7 +23,7 @@ LAYERS = ("include/cyxla", "src/base", "src/pjrt", "src/direct", "src/runtime", 
 # The only headers of the C library and of POSIX that src/ may use; C++ has the rest without '.h'.
 SYSTEM_HEADERS = {
     "dlfcn.h", "elf.h", "fcntl.h", "link.h", "pthread.h", "sched.h", "sys/mman.h",
-    "sys/resource.h", "sys/types.h", "sys/wait.h", "unistd.h", "xmmintrin.h",
+    "sys/resource.h", "sys/syscall.h", "sys/types.h", "sys/wait.h", "unistd.h", "xmmintrin.h",
 }  # fmt: skip
 PJRT_HEADER = "pjrt_c_api.h"
 PJRT_HEADER_USERS = ("src/pjrt/", "python/cyxla/_pjrt.pxd")

@@ -102,7 +102,8 @@ typedef struct cyxla_api {
   const cyxla_program_spec* (*program_spec)(void* executable);
 
   /* Keep a spec and its compiled program beyond the Executable's life. Each retain() needs one
-   * release(). */
+   * release(); one too many is recorded as an error and ignored while the program exists, and is
+   * undefined afterwards. */
   void (*retain)(const cyxla_program_spec* spec);
   void (*release)(const cyxla_program_spec* spec);
 

@@ -168,8 +168,11 @@ cdef extern from "runtime/execute.h" namespace "cyxla::runtime" nogil:
         const ProgramSpec* spec, const Input* inputs, void* const* outputs, int zero_copy) noexcept
     int core_call "cyxla::runtime::call"(Call* prepared) noexcept
     void core_discard "cyxla::runtime::discard"(Call* prepared) noexcept
+
+cdef extern from "runtime/references.h" namespace "cyxla::runtime" nogil:
     void core_retain "cyxla::runtime::retain"(const ProgramSpec* spec) noexcept
     void core_release "cyxla::runtime::release"(const ProgramSpec* spec) noexcept
+    void core_drop "cyxla::runtime::drop"(const ProgramSpec* spec) noexcept
 
 cdef extern from "runtime/function_table.h" namespace "cyxla::runtime":
     Api make_function_table(const ProgramSpec* (*program_spec)(void*) except NULL) noexcept

@@ -60,7 +60,7 @@ cdef class Executable:
         if spec != NULL:
             # Destroying may wait for another thread that needs the GIL.
             with nogil:
-                core_release(spec)
+                core_drop(spec)
             release_dropped()
 
     def __call__(self, *arguments, **keywords):

@@ -11,13 +11,8 @@ namespace cyxla::runtime {
 bool CallScope::check_usable(const Program& program) noexcept {
   const char* name = program.signature().name.c_str();
   if (Runtime::forked()) {
-    record_error(
-        ErrorCode::kFork,
-        "cannot execute the program %.200s: this process was forked after the runtime was loaded, "
-        "and "
-        "the plugin's threads "
-        "exist only in the parent; fork before the first use or start the process anew ('spawn')",
-        name);
+    record_error(ErrorCode::kFork, "cannot execute the program %.200s%s", name,
+                 Runtime::kForkedProcess);
     return false;
   }
   switch (program.state()) {
@@ -68,7 +63,7 @@ CallScope::CallScope(Program& program, Context& context) noexcept : program_(pro
 }
 
 void CallScope::enter(Context& context) noexcept {
-  // Here and in the destructor the fence pairs with the heavy one of Runtime::release() and
+  // Here and in the destructor the fence pairs with the heavy one of Runtime::drop() and
   // shut_down(). Here, either the one who closes sees the flag or this call sees the closed state.
   if (context.in_use.exchange(true, std::memory_order_acquire)) {
     record_error(

@@ -13,6 +13,7 @@
 #include "runtime/error_log.h"
 #include "runtime/host_callbacks.h"
 #include "runtime/program.h"
+#include "runtime/references.h"
 #include "runtime/runtime.h"
 
 // A prepared call: its own context and the caller's arrays. Used by one thread at a time.
@@ -149,7 +150,7 @@ cyxla_call* prepare(const cyxla_program_spec* spec, const cyxla_input* inputs, v
                                 {inputs, inputs + spec->num_inputs},
                                 {outputs, outputs + spec->num_outputs},
                                 zero_copy != 0 ? InputPolicy::kKeep : InputPolicy::kCopy};
-    program.retain();
+    program.add_owner();
     return call;
   } catch (const std::bad_alloc&) {
     program.drop_context(context);
@@ -183,19 +184,7 @@ void discard(cyxla_call* call) noexcept {
     program.drop_context(call->context);
   }
   delete call;
-  release(&program.spec());
-}
-
-void retain(const cyxla_program_spec* spec) noexcept {
-  if (spec != nullptr) {
-    Program::of(*spec).retain();
-  }
-}
-
-void release(const cyxla_program_spec* spec) noexcept {
-  if (spec != nullptr) {
-    Runtime::get()->release(Program::of(*spec));
-  }
+  drop(&program.spec());
 }
 
 }  // namespace cyxla::runtime

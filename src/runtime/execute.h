@@ -16,7 +16,4 @@ cyxla_call* prepare(const cyxla_program_spec* spec, const cyxla_input* inputs, v
 int call(cyxla_call* call) noexcept;
 void discard(cyxla_call* call) noexcept;
 
-void retain(const cyxla_program_spec* spec) noexcept;
-void release(const cyxla_program_spec* spec) noexcept;
-
 }  // namespace cyxla::runtime

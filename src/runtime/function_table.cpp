@@ -5,6 +5,7 @@
 #include "pjrt/element_type.h"
 #include "runtime/error_log.h"
 #include "runtime/execute.h"
+#include "runtime/references.h"
 
 namespace cyxla::runtime {
 

@@ -85,6 +85,17 @@ void Program::fill_spec() {
   spec_.impl = this;
 }
 
+Program::Release Program::release_spec() noexcept {
+  std::uint64_t references = references_.load(std::memory_order_relaxed);
+  do {
+    if (references % kOwner == 0) {
+      return Release::kNotRetained;
+    }
+  } while (!references_.compare_exchange_weak(references, references - 1, std::memory_order_acq_rel,
+                                              std::memory_order_relaxed));
+  return references == 1 ? Release::kWasLast : Release::kOthersRemain;
+}
+
 std::atomic<Context*>* Program::slot_entry(std::size_t slot, bool create) {
   // Segment k has kFirstSegment * 2^k entries and so starts at slot kFirstSegment * (2^k - 1).
   const std::size_t power = std::bit_floor(slot / kFirstSegment + 1);

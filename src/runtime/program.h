@@ -27,8 +27,8 @@ namespace cyxla::runtime {
 // destinations of outputs in place included.
 void check_inputs(const std::vector<pjrt::ValueType>& compiled, const Signature& signature);
 
-// A compiled program and the spec that callers see. Counted: the Python Executable holds one
-// reference, each retain() and each prepared call another; the last release hands it to the
+// A compiled program and the spec that callers see. Counted: the Python Executable and each
+// prepared call own it, each retain() of the spec keeps it; the last of all to go hands it to the
 // runtime, which deletes it when no call is in flight. Any thread may execute it. After close() its
 // memory stays, its PJRT objects are gone.
 class Program {
@@ -61,9 +61,15 @@ class Program {
   const pjrt::LoadedExecutable& executable() const noexcept { return executable_; }
   const Signature& signature() const noexcept { return signature_; }
 
-  void retain() noexcept { references_.fetch_add(1, std::memory_order_relaxed); }
+  void add_owner() noexcept { references_.fetch_add(kOwner, std::memory_order_relaxed); }
   // True for the last reference.
-  bool release() noexcept { return references_.fetch_sub(1, std::memory_order_acq_rel) == 1; }
+  bool drop_owner() noexcept {
+    return references_.fetch_sub(kOwner, std::memory_order_acq_rel) == kOwner;
+  }
+  // Callers count these themselves, so they are counted apart from the owners.
+  void retain_spec() noexcept { references_.fetch_add(1, std::memory_order_relaxed); }
+  enum class Release : std::uint8_t { kOthersRemain, kWasLast, kNotRetained };
+  Release release_spec() noexcept;
 
   State state() const noexcept { return state_.load(std::memory_order_acquire); }
 
@@ -103,7 +109,8 @@ class Program {
   std::vector<std::int32_t> input_types_, output_types_;
   std::vector<std::size_t> input_elements_, input_bytes_, output_bytes_;
 
-  std::atomic<std::size_t> references_{1};
+  static constexpr std::uint64_t kOwner = std::uint64_t{1} << 32;
+  std::atomic<std::uint64_t> references_{kOwner};  // owners, and in the lower half retained specs
   std::atomic<State> state_{State::kOpen};
   std::array<std::atomic<std::atomic<Context*>*>, kNumSegments> segments_ = {};
   std::mutex mutex_;  // guards the two below; never held while waiting

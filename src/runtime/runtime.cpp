@@ -122,11 +122,7 @@ bool Runtime::forked() noexcept { return forked_child.load(std::memory_order_rel
 
 void Runtime::check_not_forked(const char* what) {
   if (forked()) {
-    throw Error(ErrorCode::kFork, "",
-                std::string("cannot ") + what +
-                    ": this process was forked after the runtime was loaded, and the plugin's "
-                    "threads exist only in "
-                    "the parent; fork before the first use or start the process anew ('spawn')");
+    throw Error(ErrorCode::kFork, "", std::string("cannot ") + what + kForkedProcess);
   }
 }
 
@@ -190,7 +186,7 @@ Program* Runtime::add_program(pjrt::LoadedExecutable executable, Signature signa
                                            std::move(signature));
   choose_route(*program, request, serialized);
   const std::lock_guard programs_lock(programs_mutex_);
-  dropped_.reserve(programs_.size() + dropped_.size() + 1);  // so that release() never allocates
+  dropped_.reserve(programs_.size() + dropped_.size() + 1);  // so that drop() never allocates
   programs_.push_back(program.get());
   return program.release();
 }
@@ -257,8 +253,8 @@ void Runtime::register_gpu_custom_call(const std::string& target, const pjrt::Gp
   pjrt::register_gpu_custom_call(plugin_.api(), target, handler);
 }
 
-void Runtime::release(Program& program) noexcept {
-  if (!program.release() || forked()) {
+void Runtime::drop(Program& program) noexcept {
+  if (forked()) {
     return;  // a forked child leaves the plugin's objects alone
   }
   program.begin_close(Program::State::kDropped);
@@ -277,7 +273,7 @@ void Runtime::release(Program& program) noexcept {
 
 void Runtime::destroy_dropped() noexcept {
   if (forked()) {
-    return;  // as in release()
+    return;  // as in drop()
   }
   const PluginScope plugin_scope;
   Runtime& runtime = *get();

@@ -61,6 +61,11 @@ class Runtime {
   // Whether this process was forked off after the runtime was loaded: the plugin's threads exist
   // only in the parent.
   static bool forked() noexcept;
+  // What to do then, after "cannot ...".
+  static constexpr const char* kForkedProcess =
+      ": this process was forked after the runtime was loaded, and the plugin's threads exist only "
+      "in the parent; start worker processes with multiprocessing.get_context(\"spawn\") or "
+      "\"forkserver\", or fork before the first use of cyxla";
 
   const pjrt::Plugin& plugin() const noexcept { return plugin_; }
   const pjrt::Client& client() const noexcept { return *client_; }
@@ -91,9 +96,8 @@ class Runtime {
   // As pjrt::register_gpu_custom_call. Throws Error (kShutdown, kFork) too.
   void register_gpu_custom_call(const std::string& target, const pjrt::GpuHandler& handler);
 
-  // Gives one reference back; the last one destroys the program, now or when its calls in flight
-  // have ended.
-  void release(Program& program) noexcept;
+  // Destroys a program without references, now or when its calls in flight have ended.
+  void drop(Program& program) noexcept;
   // Whether destroy_dropped() may have something to do after the end of a call of `program`, which
   // may be gone already: only its address is looked at.
   static bool may_wait_for_destruction(const Program* program) noexcept {

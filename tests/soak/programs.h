@@ -8,6 +8,7 @@
 #include <string>
 
 #include "pjrt/pjrt_header.h"
+#include "runtime/references.h"
 #include "runtime/runtime.h"
 
 namespace cyxla::soak {
@@ -53,6 +54,8 @@ inline Compiled compile(bool is_fake, int factor, runtime::RouteRequest::Route r
   runtime::Program* program =
       runtime::Runtime::get()->compile(code_of(is_fake, factor), format_of(is_fake), {}, signature,
                                        statistics, {route, "the soak asks for it", true});
+  runtime::retain(&program->spec());  // given up by release()
+  runtime::drop(&program->spec());
   return {&program->spec(), static_cast<double>(factor)};
 }
 

@@ -142,6 +142,26 @@ TEST_F(CompileTest, TheLastReferenceDestroysTheProgram) {
   EXPECT_EQ(fake.live(FAKE_PLUGIN_LOADED_EXECUTABLE), 0);
 }
 
+// The Executable's reference is not the caller's to release.
+TEST_F(CompileTest, AReleaseTooManyIsRecordedAndIgnored) {
+  constexpr const char* kMessage =
+      "the spec of the program f was released more often than retained, which is ignored; call "
+      "release() once for each retain() of yours, and not for the spec that program_spec() gives";
+  const ProgramReference program = compile(kProgram);
+  const cyxla_program_spec* spec = &program->spec();
+  const std::uint64_t before = error_info().count;
+  release(spec);
+  EXPECT_EQ(test::last_message(), kMessage);
+  EXPECT_EQ(last_error_code(), ErrorCode::kArgument);
+  retain(spec);
+  release(spec);
+  EXPECT_EQ(error_info().count, before + 1);
+  release(spec);
+  EXPECT_EQ(error_info().count, before + 2);
+  EXPECT_EQ(error_info().message, kMessage);
+  EXPECT_EQ(fake.live(FAKE_PLUGIN_LOADED_EXECUTABLE), 1);
+}
+
 TEST_F(CompileTest, ManyProgramsMayLiveAtOnce) {
   std::vector<ProgramReference> programs;
   for (int i = 0; i < 50; ++i) {

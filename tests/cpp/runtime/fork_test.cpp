@@ -15,8 +15,8 @@ using test::ProgramReference;
 
 constexpr const char* kReason =
     ": this process was forked after the runtime was loaded, and the plugin's threads exist only "
-    "in the parent; fork "
-    "before the first use or start the process anew ('spawn')";
+    "in the parent; start worker processes with multiprocessing.get_context(\"spawn\") or "
+    "\"forkserver\", or fork before the first use of cyxla";
 
 class ForkTest : public test::RuntimeTest {
  protected:

@@ -17,6 +17,7 @@
 #include "pjrt/pjrt_header.h"
 #include "runtime/error_log.h"
 #include "runtime/execute.h"
+#include "runtime/references.h"
 #include "runtime/runtime.h"
 #include "support/errors.h"
 #include "support/fake_plugin.h"
@@ -50,7 +51,7 @@ inline runtime::Signature signature_of(std::string_view code, std::string name =
 }
 
 struct ReleaseProgram {
-  void operator()(runtime::Program* program) const { runtime::release(&program->spec()); }
+  void operator()(runtime::Program* program) const { runtime::drop(&program->spec()); }
 };
 // Holds one reference to a program, as a Python Executable does.
 using ProgramReference = std::unique_ptr<runtime::Program, ReleaseProgram>;
