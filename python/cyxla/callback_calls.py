@@ -26,6 +26,7 @@ from cyxla.stablehlo import (
     Operation,
     is_array_type,
     main_function,
+    operations_named,
     parameter_attributes,
     set_parameter_attributes,
 )
@@ -61,16 +62,9 @@ class HostCalls:
             LoweringError: a call that names none of the functions, or that passes or returns an
                 array whose elements have no whole bytes.
         """
-        calls: list[Operation] = []
-
-        def visit(operation: Operation) -> ir.WalkResult:
-            if operation.name == "stablehlo.custom_call" and _target(operation) in TARGETS:
-                calls.append(operation)
-            return ir.WalkResult.ADVANCE
-
-        module.walk(visit)
-        for call in calls:  # not during the walk, which would wrap what is raised
-            self._bind_call(call)
+        for call in list(operations_named(module, "stablehlo.custom_call")):
+            if _target(call) in TARGETS:
+                self._bind_call(call)
         if self._made:
             _drop_tokens(main_function(module))
             module.verify()

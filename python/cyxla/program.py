@@ -94,8 +94,8 @@ class Program:
 
     def __repr__(self) -> str:
         return (
-            f"<cyxla.Program {self.name!r} for {self.platform}: {len(self.inputs)} inputs,"
-            f" {len(self.outputs)} outputs, {len(self.stablehlo)} bytes of StableHLO"
+            f"<cyxla.Program {self.name!r} for {self.platform}: {_counted(self.inputs, 'input')},"
+            f" {_counted(self.outputs, 'output')}, {len(self.stablehlo)} bytes of StableHLO"
             f" {self.stablehlo_version}>"
         )
 
@@ -162,6 +162,10 @@ class Program:
         )
         targets = ", ".join(self.custom_call_targets)
         return "\n".join([title, *lines, *([f"custom calls: {targets}"] if targets else [])])
+
+
+def _counted(arrays: tuple[ProgramArray, ...], noun: str) -> str:
+    return f"{len(arrays)} {noun}{'' if len(arrays) == 1 else 's'}"
 
 
 def identifier(name: str) -> str:

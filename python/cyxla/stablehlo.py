@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import io
+import math
 from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -29,6 +30,7 @@ __all__ = [
     "for_version",
     "is_array_type",
     "main_function",
+    "operations_named",
     "parameter_attributes",
     "portable_artifact",
     "set_parameter_attributes",
@@ -275,29 +277,44 @@ def is_array_type(value: ir.Type) -> bool:
     return False
 
 
+def operations_named(root: Operation, *names: str) -> Iterator[Operation]:
+    """The operations inside `root` that have one of these names.
+
+    Not with MLIR's walk: it turns what a signal handler raises during a visit, KeyboardInterrupt
+    included, into a RuntimeError.
+    """
+    outer = [root]
+    while outer:
+        for region in outer.pop().regions:
+            for block in region.blocks:
+                for view in block.operations:
+                    operation = view.operation
+                    if operation.name in names:
+                        yield operation
+                    if len(operation.regions):
+                        outer.append(operation)
+
+
 def _custom_call_targets(module: Operation) -> tuple[str, ...]:
-    targets: set[str] = set()
-
-    def visit(operation: Operation) -> ir.WalkResult:
-        if operation.name == "stablehlo.custom_call":
-            targets.add(ir.StringAttr(operation.attributes["call_target_name"]).value)
-        return ir.WalkResult.ADVANCE
-
-    module.walk(visit)
+    calls = operations_named(module, "stablehlo.custom_call")
+    targets = {ir.StringAttr(call.attributes["call_target_name"]).value for call in calls}
     return tuple(sorted(targets))
 
 
 def _constants(module: Operation) -> tuple[ArrayType, ...]:
-    """The constants that hold more than one value over and over."""
-    found: list[ArrayType] = []
+    """The constants with several elements that are not all equal."""
+    return tuple(
+        _array_type(constant.results[0].type, "constant")
+        for constant in operations_named(module, "stablehlo.constant")
+        if math.prod(constant.results[0].type.shape) > 1
+        and is_array_type(constant.results[0].type)  # integers smaller than a byte are not
+        and not _is_splat(constant)
+    )
 
-    def visit(operation: Operation) -> ir.WalkResult:
-        # Of complex constants the bindings cannot show the value; a single one is never elided.
-        if operation.name == "stablehlo.constant" and _ELIDED in operation.get_asm(
-            large_elements_limit=1
-        ):
-            found.append(_array_type(operation.results[0].type, "constant"))
-        return ir.WalkResult.ADVANCE
 
-    module.walk(visit)
-    return tuple(found)
+def _is_splat(constant: Operation) -> bool:
+    try:
+        return bool(constant.attributes["value"].is_splat)
+    except TypeError:  # the bindings have no class for complex values
+        # Inside its function, printing one operation numbers all values of the function.
+        return _ELIDED not in constant.clone(ip=False).get_asm(large_elements_limit=1)

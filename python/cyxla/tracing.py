@@ -123,10 +123,14 @@ def _refuse_other_calls(targets: Sequence[str]) -> None:
 
 
 def _equations(jaxpr: Any) -> Iterator[Any]:
-    open_jaxpr = getattr(jaxpr, "jaxpr", jaxpr)
-    yield from open_jaxpr.eqns
-    for inner in jax_core.subjaxprs(open_jaxpr):
-        yield from _equations(inner)
+    """The equations of a jaxpr and of those inside it, each once however often it is called."""
+    found, seen = [getattr(jaxpr, "jaxpr", jaxpr)], set[int]()
+    while found:
+        one = found.pop()
+        if id(one) not in seen:
+            seen.add(id(one))
+            yield from one.eqns
+            found.extend(jax_core.subjaxprs(one))
 
 
 def _refuse_effects(jaxpr: Any, permitted: frozenset[str]) -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -11,9 +12,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax.extend.mlir import ir
+from jax.interpreters import mlir
 
 import cyxla
-from cyxla import LARGE_CONSTANTS_BYTES, LargeConstantsWarning, lower
+from cyxla import LARGE_CONSTANTS_BYTES, LargeConstantsWarning, lower, stablehlo
 
 S = jax.ShapeDtypeStruct
 LIMIT = LARGE_CONSTANTS_BYTES
@@ -65,6 +68,30 @@ def test_they_count_together_and_wherever_they_stand() -> None:
 
 def test_one_value_throughout_does_not_count() -> None:
     assert lower_with(np.full(LIMIT, 2.0), jnp.ones(LIMIT), np.zeros(0)) == []
+
+
+def test_constants_smaller_than_a_byte_may_stand_inside() -> None:
+    program = lower(lambda x: x + jnp.arange(3).astype(jnp.int4).astype(x.dtype), [S((3,), "f4")])
+    assert program.outputs[0].shape == (3,)
+    table = np.array([1, 2, 3], jnp.int4)
+    assert lower(lambda x: x + jnp.asarray(table).astype("f4"), [S((3,), "f4")]).flops is not None
+
+
+@pytest.mark.parametrize(
+    "constant", ["dense<1.0> : tensor<f32>", "dense<(1.0, 2.0)> : tensor<2xcomplex<f32>>"]
+)
+def test_the_time_of_finding_them_grows_with_their_number(constant: str) -> None:
+    def seconds(count: int) -> float:
+        lines = "\n".join(f"%{i} = stablehlo.constant {constant}" for i in range(count))
+        with mlir.make_ir_context():
+            module = ir.Module.parse(f"func.func public @main() {{ {lines} return }}")
+        start = time.process_time()
+        stablehlo.portable_artifact(module, "main")
+        return time.process_time() - start
+
+    # Eight times the constants took 64 times as long when each printed its whole function.
+    tries = [(seconds(500), seconds(4000)) for _ in range(3)]
+    assert min(large for _, large in tries) < 24 * min(small for small, _ in tries)
 
 
 def test_arguments_do_not_count() -> None:

@@ -73,9 +73,10 @@ def test_program_is_small_in_print_and_immutable() -> None:
     large = np.ones(100_000, "f4")
     program = lower(lambda x: x + large, [S((100_000,), "f4")], name="add_large")
     assert repr(program) == (
-        f"<cyxla.Program 'add_large' for cpu: 1 inputs, 1 outputs, {len(program.stablehlo)} bytes"
+        f"<cyxla.Program 'add_large' for cpu: 1 input, 1 output, {len(program.stablehlo)} bytes"
         f" of StableHLO {program.stablehlo_version}>"
     )
+    assert ": 2 inputs, 0 outputs, " in repr(lower(lambda x, y: (), [large, large], platform="cpu"))
     assert len(str(program)) < 1000
     with pytest.raises(dataclasses.FrozenInstanceError):
         program.name = "other"  # type: ignore[misc]
