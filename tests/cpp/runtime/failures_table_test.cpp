@@ -36,6 +36,7 @@ class FailuresTableTest : public test::RuntimeTest {
         message = call.run(program->spec(), i % 2);
       }
       loaded().serialize(*program);
+      loaded().describe_device();
     } catch (const Error& error) {
       return fake.live() != 0 || fake.all_calls() != 0 || error.code() != ErrorCode::kPlugin
                  ? std::string("wrong: not refused at once: ") + error.what()
@@ -50,10 +51,14 @@ class FailuresTableTest : public test::RuntimeTest {
 };
 
 // Without these a plugin still executes programs: arrays are copied instead of viewed, and programs
-// are neither saved nor executed directly nor measured.
+// are neither saved nor executed directly nor measured, and less is known of the device.
 const std::vector<std::string> kOptional = {"PJRT_Buffer_IsOnCpu",
                                             "PJRT_Buffer_UnsafePointer",
                                             "PJRT_Client_CreateViewOfDeviceBuffer",
+                                            "PJRT_DeviceDescription_Attributes",
+                                            "PJRT_DeviceDescription_DebugString",
+                                            "PJRT_DeviceDescription_Kind",
+                                            "PJRT_Device_GetDescription",
                                             "PJRT_Event_IsReady",
                                             "PJRT_Executable_DeserializeAndLoad",
                                             "PJRT_Executable_GetCompiledMemoryStats",
