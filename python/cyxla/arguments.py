@@ -17,7 +17,14 @@ import numpy as np
 from cyxla.dtypes import ArrayType, ElementType, element_type_of
 from cyxla.errors import ArgumentError, LoweringError
 
-__all__ = ["Leaf", "declared_leaves", "path_names", "specifications", "unsupported_dtype"]
+__all__ = [
+    "Leaf",
+    "advice_on_numbers",
+    "declared_leaves",
+    "path_names",
+    "specifications",
+    "unsupported_dtype",
+]
 
 _ShapeDtypeStruct: Any = jax.ShapeDtypeStruct  # without annotations in some versions of JAX
 _WIDE_TYPES: Final = (ElementType.F64, ElementType.S64, ElementType.U64, ElementType.C128)
@@ -81,6 +88,32 @@ def specifications(arguments: Sequence[Any]) -> tuple[Any, ...]:
     return tuple(jax.tree.map(specification, tuple(arguments)))
 
 
+def advice_on_numbers(function: Callable[..., Any], arguments: Sequence[Any]) -> str:
+    """What to write where a list of numbers was meant as an array, or as the shape of one.
+
+    JAX takes it as a pytree of scalars, so this is for the error of a function that does not.
+    """
+    names = _parameter_names(function, len(arguments))
+    for index, (name, argument) in enumerate(zip(names, arguments, strict=True)):
+        if isinstance(argument, list | tuple) and argument and _holds_numbers(argument):
+            is_shape = all(type(number) is int and number >= 0 for number in argument)
+            shown = repr(argument) if len(repr(argument)) <= 60 else "[...]"
+            return (
+                f"; argument {index} ({name!r}) is a {type(argument).__name__} of Python numbers,"
+                " which JAX takes as a pytree of scalars: for an array"
+                + (f" of this shape write jax.ShapeDtypeStruct({shown}, np.float64)," * is_shape)
+                + (" for one" * is_shape)
+                + f" of these values{' write' * (not is_shape)} np.array({shown})"
+            )
+    return ""
+
+
+def _holds_numbers(value: Any) -> bool:
+    if isinstance(value, list | tuple):
+        return all(map(_holds_numbers, value))
+    return isinstance(value, _PYTHON_SCALARS) and not isinstance(value, np.generic)
+
+
 def path_names(root: str, tree: Any) -> tuple[str, ...]:
     """`root` followed by JAX's key path for every leaf of a pytree."""
     paths = jax.tree_util.tree_flatten_with_path(tree)[0]
@@ -114,6 +147,11 @@ def unsupported_dtype(dtype: Any) -> str | None:
 def _check_leaf(value: Any, where: str) -> None:
     if isinstance(value, _PYTHON_SCALARS):
         return
+    if isinstance(value, type):
+        raise ArgumentError(
+            f"{where}: expected a jax.ShapeDtypeStruct or an array, got the type {value.__name__};"
+            f" write jax.ShapeDtypeStruct(shape, {value.__name__})"
+        )
     if not (hasattr(value, "shape") and hasattr(value, "dtype")):
         raise ArgumentError(
             f"{where}: expected a jax.ShapeDtypeStruct or an array, got"

@@ -62,8 +62,9 @@ def lower(
         function: a plain or jitted function, a functools.partial, the result of `jax.grad` and the
             like, or any other callable that JAX can trace.
         arguments: one entry for each positional parameter: a `jax.ShapeDtypeStruct`, an array that
-            stands for its shape and dtype (also NumPy's usual float64), or a pytree of these.
-            Python scalars have the dtypes that `jax.jit` gives them.
+            stands for its shape and dtype, or a pytree of these. `np.ones(3)` declares float64;
+            `jnp.ones(3)` and Python scalars have the dtypes that `jax.jit` gives them, float32
+            unless 64-bit types are enabled.
         platform: JAX's lowering platform: "cpu", "cuda", "rocm" or "tpu". None takes that of the
             loaded plugin, else that of the plugin that `find_plugin` would choose, else "cpu".
             Plugins are looked for once, and again when `sys.path` or an environment variable that

@@ -21,7 +21,14 @@ from jax.extend import core as jax_core
 from jax.extend import source_info_util
 
 from cyxla import callback_calls, stablehlo
-from cyxla.arguments import Leaf, declared_leaves, path_names, specifications, unsupported_dtype
+from cyxla.arguments import (
+    Leaf,
+    advice_on_numbers,
+    declared_leaves,
+    path_names,
+    specifications,
+    unsupported_dtype,
+)
 from cyxla.dtypes import ArrayType
 from cyxla.errors import ArgumentError, LoweringError
 from cyxla.program import Program, ProgramArray
@@ -41,7 +48,7 @@ _EFFECT_ADVICE: Final = {
 
 
 def trace_program(
-    function: Callable[..., Any], arguments: object, *, platform: str, name: str, x64: bool | None
+    function: Callable[..., Any], arguments: Any, *, platform: str, name: str, x64: bool | None
 ) -> tuple[Program, tuple[ArrayType, ...]]:
     """The program of a function for a platform, and its constants of more than one value.
 
@@ -50,7 +57,8 @@ def trace_program(
     with _naming(name, passing=(ArgumentError,)):
         leaves = declared_leaves(function, arguments)
     with _tracing_context(_decide_x64(leaves, x64)), _naming(name):
-        traced = _trace(function, arguments)
+        with _advising(lambda: advice_on_numbers(function, arguments)):
+            traced = _trace(function, arguments)
         is_cpu = platform == "cpu"
         if not is_cpu:
             _refuse_host_callbacks(traced.jaxpr, platform)
@@ -202,6 +210,18 @@ def _tracing_context(x64: bool | None) -> Iterator[None]:
         if state is not None:
             stack.enter_context(state(False))
         yield
+
+
+@contextlib.contextmanager
+def _advising(advice: Callable[[], str]) -> Iterator[None]:
+    """Add advice, where there is any, to the LoweringError that an exception inside becomes."""
+    try:
+        yield
+    except Exception as error:
+        text = advice()
+        if not text:
+            raise
+        raise LoweringError(f"{type(error).__name__}: {error}{text}") from error
 
 
 @contextlib.contextmanager

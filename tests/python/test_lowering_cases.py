@@ -292,3 +292,52 @@ def test_a_process_that_lowers_nothing_runs_linear_algebra() -> None:
         print(executable.run([np.eye(2) * 4, np.ones(2)])[0].tolist(), "jax" in sys.modules)
     """
     assert run_code(code).strip() == "[0.25, 0.25] False"
+
+
+# Numbers in a list are a pytree of scalars to JAX, and seldom what was meant.
+
+
+def test_numbers_in_a_list_stay_a_pytree_where_the_function_takes_them() -> None:
+    program = cyxla.lower(lambda pair, more: pair[0] * more["k"][1], [[1.0, 2.0], {"k": (3, 4)}])
+    names = [array.name for array in program.inputs]
+    assert names == ["pair[0]", "pair[1]", "more['k'][0]", "more['k'][1]"]
+    (result,) = cyxla.compile_program(program)[0].run([1.5, 2.0, 3, 4])
+    assert result == 6
+
+
+@pytest.mark.parametrize(
+    ("argument", "advice"),
+    [
+        (
+            (2, 3),
+            "a tuple of Python numbers, which JAX takes as a pytree of scalars: for an array of"
+            " this shape write jax.ShapeDtypeStruct((2, 3), np.float64), for one of these values"
+            " np.array((2, 3))",
+        ),
+        (
+            [1.0, 2.0],
+            "a list of Python numbers, which JAX takes as a pytree of scalars: for an array of"
+            " these values write np.array([1.0, 2.0])",
+        ),
+        (
+            [[1, 2], [3, 4]],
+            "a list of Python numbers, which JAX takes as a pytree of scalars: for an array of"
+            " these values write np.array([[1, 2], [3, 4]])",
+        ),
+    ],
+)
+def test_numbers_in_a_list_where_an_array_was_meant(argument: Any, advice: str) -> None:
+    with pytest.raises(cyxla.LoweringError) as caught:
+        cyxla.lower(lambda a, x: jnp.sin(x), [S((2,), "f4"), argument], name="f")
+    assert str(caught.value).startswith("'f' cannot be lowered: TypeError: sin requires")
+    assert str(caught.value).endswith(f"; argument 1 ('x') is {advice}")
+    assert isinstance(caught.value.__cause__, TypeError)
+
+
+def test_a_type_instead_of_an_array() -> None:
+    with pytest.raises(ArgumentError) as caught:
+        cyxla.lower(lambda x: x, [((2,), np.float32)])
+    assert str(caught.value) == (
+        "argument 0 ('x[1]'): expected a jax.ShapeDtypeStruct or an array, got the type float32;"
+        " write jax.ShapeDtypeStruct(shape, float32)"
+    )
