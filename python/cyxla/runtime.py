@@ -340,8 +340,9 @@ def _own_state() -> _State:
     if _state.process != os.getpid():
         raise ForkError(
             f"process {os.getpid()} was forked from process {_state.process} after that had "
-            "initialized the runtime; its threads do not exist here. Fork before cyxla is "
-            "initialized, or start the process with the multiprocessing method 'spawn'"
+            "initialized the runtime; its threads do not exist here. Start worker processes with "
+            'multiprocessing.get_context("spawn") or "forkserver", or fork before the first use of '
+            "cyxla"
         )
     return _state
 

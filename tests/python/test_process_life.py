@@ -109,7 +109,7 @@ if __name__ == "__main__":
         try:
             pool.submit(double, program).result(timeout=60)
         except cyxla.ForkError as error:
-            print("'spawn'" in str(error))
+            print('get_context("spawn")' in str(error))
 """
 
 
