@@ -11,90 +11,20 @@
 #include <cstdint>
 #include <cstring>
 #include <utility>
-#include <vector>
 
 #include "_arena.hpp"
 #include "_elements.hpp"
+#include "_jax_arrays.hpp"
+#include "_targets.hpp"
 
 namespace cyxla::glue {
-
-// Element type and shape of an input or output.
-struct Target {
-  PyArray_Descr* dtype;  // borrowed
-  Element element;
-  std::size_t size_bytes;
-  std::vector<npy_intp> dimensions;
-
-  int rank() const noexcept { return static_cast<int>(dimensions.size()); }
-  std::size_t itemsize() const noexcept {
-    return static_cast<std::size_t>(PyDataType_ELSIZE(dtype));
-  }
-};
-
-inline Target make_target(PyObject* dtype, std::size_t size_bytes,
-                          const std::vector<npy_intp>& dimensions) {
-  auto* const descriptor = reinterpret_cast<PyArray_Descr*>(dtype);
-  return {descriptor, element_of(descriptor->type_num), size_bytes, dimensions};
-}
-
-inline PyTypeObject* memmap_type = nullptr;  // numpy.memmap
-
-inline void set_memmap_type(PyObject* type) {
-  Py_INCREF(type);
-  memmap_type = reinterpret_cast<PyTypeObject*>(type);
-}
-
-// Whether an object is an array whose C structure says all about it. Other subclasses of ndarray
-// may say of themselves what they like.
-inline bool is_plain_array(PyObject* value) noexcept {
-  return PyArray_CheckExact(value) || Py_TYPE(value) == memmap_type;
-}
-
-// Whether elements of a dtype are those of the target, whatever object the dtype is.
-inline bool is_equivalent(PyArray_Descr* dtype, const Target& target) noexcept {
-  if (dtype == target.dtype) {
-    return true;
-  }
-  if (PyDataType_ISBYTESWAPPED(dtype)) {
-    return false;
-  }
-  return target.element == kOther ? dtype->type_num == target.dtype->type_num
-                                  : element_of(dtype->type_num) == target.element;
-}
-
-inline bool has_shape(const Target& target, int rank, const npy_intp* dimensions) noexcept {
-  if (rank != target.rank()) {
-    return false;
-  }
-  for (int k = 0; k < rank; ++k) {
-    if (dimensions[k] != target.dimensions[static_cast<std::size_t>(k)]) {
-      return false;
-    }
-  }
-  return true;
-}
-
-// Whether an object is an array that a call can use as it is.
-inline bool fits(const Target& target, PyObject* value) noexcept {
-  if (!is_plain_array(value)) {
-    return false;
-  }
-  auto* const array = reinterpret_cast<PyArrayObject*>(value);
-  return is_equivalent(PyArray_DESCR(array), target) && PyArray_IS_C_CONTIGUOUS(array) &&
-         has_shape(target, PyArray_NDIM(array), PyArray_DIMS(array));
-}
-
-// Whether numbers may change when an array of these elements becomes the target: 64-bit numbers
-// that become floats of at most 32 bits.
-inline bool is_narrowing(Element source, const Target& target) noexcept {
-  return (source == kF64 || source == kC128 || source == kS64 || source == kU64) &&
-         (target.element == kF32 || target.element == kC64 || target.element == kOther);
-}
 
 // One input in the making.
 struct Argument {
   const Target& target;
   Arena& arena;
+  JaxArrayAddress* known = nullptr;  // of this input, where its address may be used
+  bool is_known = false;             // whether the result is such an address
   // Of an array or NumPy scalar that was converted; kOther for Python's own numbers.
   Element source = kOther;
   // Whether code of others may have run: addresses of arrays have to be looked up again.
@@ -105,6 +35,7 @@ struct Argument {
   const void* from_numpy_scalar(PyObject* value) noexcept;
   const void* from_sequence(PyObject* value) noexcept;
   const void* from_buffer(PyObject* value) noexcept;
+  const void* from_known(const void* data) noexcept;
   const void* from_number(Element type, const void* value) noexcept;
   const void* from_int(PyObject* value) noexcept;
   const void* from(PyObject* value) noexcept;
@@ -308,8 +239,29 @@ inline Element element_of_buffer(const Py_buffer& view) noexcept {
   }
 }
 
+// From dense elements in the memory of a jax.Array.
+inline const void* Argument::from_known(const void* data) noexcept {
+  const Element element = known->element();
+  if (element == target.element && element != kBool) {
+    is_known = true;
+    return data;
+  }
+  const Row row = row_for(element, target.element, false);
+  char* const place = row == nullptr ? nullptr : arena.take(target.size_bytes);
+  source = element;
+  return place != nullptr && row(static_cast<const char*>(data), known->itemsize(), place,
+                                 static_cast<npy_intp>(target.size_bytes / target.itemsize()))
+             ? place
+             : nullptr;
+}
+
 // A jax.Array on the CPU among others. It may have to be waited for, without the GIL.
 inline const void* Argument::from_buffer(PyObject* value) noexcept {
+  if (known != nullptr) {
+    if (const void* const data = known->find(value)) {
+      return from_known(data);
+    }
+  }
   ran_code = true;
   Py_buffer view;
   if (PyObject_GetBuffer(value, &view, PyBUF_FULL_RO) != 0) {
@@ -321,9 +273,13 @@ inline const void* Argument::from_buffer(PyObject* value) noexcept {
                            (view.ndim == 0 || (view.shape != nullptr && view.strides != nullptr)) &&
                            has_shape(target, view.ndim, view.shape);
   const void* data = nullptr;
-  if (is_readable && element == target.element && element != kBool &&
-      PyBuffer_IsContiguous(&view, 'C') != 0 && view.buf != nullptr && arena.hold(view)) {
-    return view.buf;
+  if (is_readable && view.buf != nullptr && PyBuffer_IsContiguous(&view, 'C') != 0) {
+    if (known != nullptr) {
+      known->remember(value, view.buf, element, view.itemsize);
+    }
+    if (element == target.element && element != kBool && arena.hold(view)) {
+      return view.buf;
+    }
   }
   const Row row = is_readable ? row_for(element, target.element, false) : nullptr;
   char* const place = row == nullptr ? nullptr : arena.take(target.size_bytes);
@@ -369,14 +325,16 @@ inline const void* Argument::from(PyObject* value) noexcept {
   return may_be_buffer ? from_buffer(value) : nullptr;
 }
 
-// Where the elements of a converted value are; null where cyxla.dtypes has to convert. `source` and
-// `ran_code` as in Argument.
+// Where the elements of a converted value are; null where cyxla.dtypes has to convert. `known`,
+// `source`, `ran_code` and `is_known` as in Argument.
 inline const void* convert_argument(PyObject* value, const Target& target, Arena& arena,
-                                    Element& source, int& ran_code) noexcept {
-  Argument argument{target, arena};
+                                    JaxArrayAddress* known, Element& source, int& ran_code,
+                                    int& is_known) noexcept {
+  Argument argument{target, arena, known};
   const void* const data = argument.from(value);
   source = argument.source;
   ran_code |= argument.ran_code ? 1 : 0;
+  is_known = argument.is_known ? 1 : 0;
   return data;
 }
 

@@ -21,6 +21,10 @@ cdef extern from "_arena.hpp" namespace "cyxla::glue":
         Arena() noexcept
         char* take(size_t size_bytes) noexcept
 
+cdef extern from "_jax_arrays.hpp" namespace "cyxla::glue":
+    cdef cppclass JaxArrayAddress:
+        pass
+
 cdef extern from "_elements.hpp" namespace "cyxla::glue":
     cdef enum Element "cyxla::glue::Element":
         kBool
@@ -43,7 +47,8 @@ cdef extern from "_arguments.hpp" namespace "cyxla::glue":
     bint is_plain_array(PyObject* value) noexcept
     bint fits(const Target& target, PyObject* value) noexcept
     const void* convert_argument(
-        PyObject* value, const Target& target, Arena& arena, Element& source, int& ran_code) noexcept
+        PyObject* value, const Target& target, Arena& arena, JaxArrayAddress* known, Element& source, int& ran_code,
+        int& is_known) noexcept
     bint is_narrowing(Element source, const Target& target) noexcept
     void normalise_bools(const void* data, size_t count, void* place) noexcept
 
@@ -57,6 +62,7 @@ cdef class _Arrays:
     cdef tuple dtypes
     cdef str noun
     cdef vector[Target] targets      # whose descriptors are borrowed from dtypes
+    cdef vector[JaxArrayAddress] known   # of each input
     cdef bint aligned                # whether new arrays must be at aligned addresses
     cdef bint has_bools
 
@@ -69,6 +75,7 @@ cdef class _Arrays:
         for type_, dtype in zip(self.types, self.dtypes):
             shape = type_.shape
             self.targets.push_back(make_target(dtype, type_.size_bytes, shape))
+            self.known.emplace_back()
             self.has_bools = self.has_bools or self.targets.back().element == kBool
 
     cdef bint fits(self, Py_ssize_t i, PyObject* array) noexcept:

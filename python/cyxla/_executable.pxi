@@ -238,12 +238,21 @@ cdef class Executable:
         cdef list converted = None
         cdef Element source = kOther
         cdef int ran_code = False
+        cdef int is_known = False
+        cdef uint64_t known = 0          # a bit for each input at an address that other code may free
+        cdef JaxArrayAddress* address
         for i in range(len(arguments)):
             array = PyTuple_GET_ITEM_ptr(arguments, i)
             inputs[i].data = NULL
             if self.inputs.fits(i, array):
                 continue
-            inputs[i].data = convert_argument(array, self.inputs.targets[i], arena, source, ran_code)
+            # Without the GIL another thread may delete a jax.Array on which the call has no hold.
+            address = &self.inputs.known[i] if self.keeps_gil and i < 64 else NULL
+            inputs[i].data = convert_argument(
+                array, self.inputs.targets[i], arena, address, source, ran_code, is_known
+            )
+            if is_known:
+                known |= <uint64_t>1 << i
             if inputs[i].data == NULL:
                 if converted is None:
                     converted = list(arguments)
@@ -252,6 +261,17 @@ cdef class Executable:
             elif not self.warned and is_narrowing(source, self.inputs.targets[i]):
                 self.warn_of_narrowing(i, NAMES_OF_WIDE[source])
                 ran_code = True
+        if ran_code and known != 0:
+            for i in range(min(len(arguments), 64)):
+                if known >> i & 1:
+                    array = PyTuple_GET_ITEM_ptr(arguments, i)
+                    inputs[i].data = convert_argument(
+                        array, self.inputs.targets[i], arena, NULL, source, ran_code, is_known
+                    )
+                    if inputs[i].data == NULL:
+                        if converted is None:
+                            converted = list(arguments)
+                        converted[i] = self.convert(i, <object>array)
         # Converting may run code of other libraries, so addresses are taken after the last conversion.
         for i in range(len(arguments)):
             if inputs[i].data == NULL:

@@ -5,7 +5,7 @@
 from cpython.object cimport PyObject
 from cpython.pycapsule cimport PyCapsule_New
 from cpython.ref cimport Py_INCREF
-from libc.stdint cimport int32_t, int64_t, uintptr_t
+from libc.stdint cimport int32_t, int64_t, uint64_t, uintptr_t
 from libcpp cimport bool as cpp_bool
 from libcpp.set cimport set as cpp_set
 from libcpp.string cimport string

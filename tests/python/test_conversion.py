@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import array
+import contextlib
 import ctypes
 import functools
 import gc
@@ -227,6 +228,34 @@ def test_a_jax_array_is_read_when_it_is_ready_and_then_let_go() -> None:
     deleted.delete()
     with pytest.raises(ArgumentError, match="has been deleted"):
         executable.run([deleted])
+
+
+@pytest.mark.parametrize("target", ["f4", "f8"])
+def test_a_known_jax_array_that_other_code_deletes(target: str) -> None:
+    """What is remembered of a jax.Array that comes again is forgotten when it may be gone."""
+    add = build(lambda x, y: x[:3] + y, ((1000,), target), ((3,), "f8"))
+    known = jnp.ones(1000)
+    for _ in range(4):
+        assert add.run([known, [0.0, 1.0, 2.0]])[0].tolist() == [1, 2, 3]
+
+    class Deleting:
+        def __array__(self, dtype: object = None, copy: object = None) -> Any:
+            known.delete()
+            return np.zeros(3)
+
+    deleting: Any = pytest.raises(ArgumentError, match=r"argument 0 .*has been deleted")
+    with deleting if target == "f4" else contextlib.nullcontext():  # doubles are a copy by then
+        add.run([known, Deleting()])
+    with pytest.raises(ArgumentError, match=r"argument 0 .*has been deleted"):
+        add.run([known, [0.0, 1.0, 2.0]])
+    for i in range(20):  # at addresses that were used before
+        array = jnp.full(1000, float(i))
+        for _ in range(3):
+            assert add.run([array, [0.0, 1.0, 2.0]])[0].tolist() == [i, i + 1, i + 2]
+    watched = weakref.ref(array)
+    del array
+    gc.collect()
+    assert watched() is None
 
 
 def test_many_converted_arguments() -> None:
