@@ -44,7 +44,9 @@ typedef struct Worker {
 
 /* Threads that are started and joined together. */
 typedef struct Team {
-  const cyxla_program_spec* spec;
+  const cyxla_program_spec* spec; /* without `retains`, gone when the last call returns */
+  size_t num_inputs, num_outputs;
+  size_t input_bytes[kMaxArrays], output_bytes[kMaxArrays];
   PyObject* keep[2]; /* what the sets' bytes belong to */
   const char* inputs[kMaxSets];
   const char* outputs[kMaxSets];
@@ -111,32 +113,31 @@ static int make_arrays(Arrays* arrays, const Worker* worker) {
 /* One call: 0, or 1 for a wrong result, or -1. */
 static int call_and_check(const Worker* worker, const Arrays* arrays, int64_t number) {
   const Team* team = worker->team;
-  const cyxla_program_spec* spec = team->spec;
   const size_t set = (size_t)number % team->num_sets;
   const size_t group = (size_t)number % arrays->num_groups;
   const cyxla_input* inputs = arrays->inputs[group];
   void* const* outputs = arrays->outputs[group];
   const char* source = team->inputs[set];
-  for (size_t i = 0; i < spec->num_inputs; ++i) {
-    memcpy((void*)(uintptr_t)inputs[i].data, source, spec->input_bytes[i]);
-    source += spec->input_bytes[i];
+  for (size_t i = 0; i < team->num_inputs; ++i) {
+    memcpy((void*)(uintptr_t)inputs[i].data, source, team->input_bytes[i]);
+    source += team->input_bytes[i];
   }
   const int result = arrays->call != NULL
                          ? cyxla->call(arrays->call)
-                         : cyxla->execute(spec, inputs, outputs, worker->way != 'i');
+                         : cyxla->execute(team->spec, inputs, outputs, worker->way != 'i');
   if (result != 0) {
     return -1;
   }
   int differs = 0;
   const char* wanted = team->outputs[set];
-  for (size_t i = 0; i < spec->num_outputs; ++i) {
-    differs |= memcmp(outputs[i], wanted, spec->output_bytes[i]) != 0;
-    wanted += spec->output_bytes[i];
+  for (size_t i = 0; i < team->num_outputs; ++i) {
+    differs |= memcmp(outputs[i], wanted, team->output_bytes[i]) != 0;
+    wanted += team->output_bytes[i];
   }
   source = team->inputs[set];
-  for (size_t i = 0; worker->way != 'i' && i < spec->num_inputs; ++i) {
-    differs |= memcmp(inputs[i].data, source, spec->input_bytes[i]) != 0;
-    source += spec->input_bytes[i];
+  for (size_t i = 0; worker->way != 'i' && i < team->num_inputs; ++i) {
+    differs |= memcmp(inputs[i].data, source, team->input_bytes[i]) != 0;
+    source += team->input_bytes[i];
   }
   return differs;
 }
@@ -148,7 +149,7 @@ static void* run_worker(void* argument) {
   if (make_arrays(&arrays, worker) != 0) {
     worker->failures = 1;
   }
-  memset(arrays.outputs[0][0], kUnwritten, team->spec->output_bytes[0]);
+  memset(arrays.outputs[0][0], kUnwritten, team->output_bytes[0]);
   __atomic_store_n(&worker->first_output, arrays.outputs[0][0], __ATOMIC_RELEASE);
   for (int64_t number = 0; number < team->num_calls && worker->failures == 0; ++number) {
     if (number == team->warm_up && count_begin != NULL) {
@@ -252,6 +253,10 @@ static PyObject* py_start(PyObject* self, PyObject* args, PyObject* kwargs) {
     free(team);
     return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_ValueError, "too many sets or arrays");
   }
+  team->num_inputs = spec->num_inputs;
+  team->num_outputs = spec->num_outputs;
+  memcpy(team->input_bytes, spec->input_bytes, spec->num_inputs * sizeof(size_t));
+  memcpy(team->output_bytes, spec->output_bytes, spec->num_outputs * sizeof(size_t));
   for (int i = 0; i < 2; ++i) {
     Py_INCREF(sets[i]);
     team->keep[i] = sets[i];
@@ -273,7 +278,7 @@ static PyObject* py_is_inside(PyObject* self, PyObject* address) {
   for (size_t t = 0; all && t < team->num_workers; ++t) {
     const volatile unsigned char* output =
         __atomic_load_n(&team->workers[t].first_output, __ATOMIC_ACQUIRE);
-    all = output != NULL && output[team->spec->output_bytes[0] - 1] != kUnwritten;
+    all = output != NULL && output[team->output_bytes[0] - 1] != kUnwritten;
   }
   return PyBool_FromLong(all);
 }
