@@ -73,6 +73,9 @@ def argument_limit(kind: str, asarray_nanoseconds: float) -> float:
     return asarray_nanoseconds / 3 if kind.endswith("jax.Array") else _ARGUMENT_NANOSECONDS
 
 
+# What lowering may take beside JAX's own lowering and serialization.
+LOWERING_FACTOR = 1.5
+
 # Processor time of a compilation that may have a second form: one more compilation as long as the
 # first, half of that for its kernels, and an allowance for small programs.
 _COMPILE_FACTOR, _COMPILE_ALLOWANCE_SECONDS = 2.5, 0.25

@@ -25,6 +25,8 @@ def markdown(result: Entry) -> str:
         parts.append(_latency(result["latency"]))
     if result.get("arguments"):
         parts.append(_arguments(result["arguments"]))
+    if result.get("lowering"):
+        parts.append(_lowering(result["lowering"]))
     if result.get("products"):
         parts.append(_products(result["products"]))
     parts.append(_not_measured(result["tasks"]))
@@ -205,6 +207,22 @@ def _not_measured(tasks: Sequence[Entry]) -> str:
         for (name, status, reason), of in reasons.items()
     ]
     return "\n".join(["### Not measured", "", *lines])
+
+
+def _lowering(entries: Sequence[Entry]) -> str:
+    header = ["program", "size", "JAX, ms", "cyxla, ms", "ratio", "limit"]
+    rows = [
+        [
+            entry["program"],
+            str(entry["size"]),
+            f"{entry['jax_seconds'] * 1e3:.1f}",
+            f"{entry['seconds'] * 1e3:.1f}",
+            f"{entry['ratio']:.2f}",
+            "kept" if entry["met"] else "**missed**",
+        ]
+        for entry in entries
+    ]
+    return _section("Lowering: processor time beside JAX's own", header, rows)
 
 
 def _products(entries: Sequence[Entry]) -> str:

@@ -23,7 +23,7 @@ from typing import Any
 
 import jax
 
-PARTS = ("times", "inputs", "sizes", "threads", "latency", "arguments", "products")
+PARTS = ("times", "inputs", "sizes", "threads", "latency", "arguments", "lowering", "products")
 
 
 def parse_arguments() -> argparse.Namespace:

@@ -13,6 +13,7 @@ from case import Case
 from goals import outcomes
 from growth import measure_inputs, measure_sizes, measure_threads
 from latency import measure_latency
+from lowering import measure_lowering
 from machine import describe_run
 from measure import Effort, Measurement, measure
 from products import measure_products
@@ -87,6 +88,7 @@ def run_suite(
         "arguments": (
             measure_arguments(efforts["small"], shuffler, progress) if "arguments" in parts else []
         ),
+        "lowering": measure_lowering(progress, quick) if "lowering" in parts else [],
         "products": measure_products(progress, quick) if "products" in parts else [],
     }
     progress.say("done")

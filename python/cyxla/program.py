@@ -6,7 +6,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import re
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -55,6 +55,31 @@ class ProgramArray(NamedTuple):
         return ArrayType(self.element_type, self.shape)
 
 
+class _Flops:
+    """`Program.flops`, counted when it is first read: that takes as long as lowering itself."""
+
+    _UNCOUNTED: Final = object()
+
+    def __get__(self, program: Program | None, owner: type[Program]) -> Any:
+        if program is None:
+            return self._UNCOUNTED  # the default of the field
+        if program.__dict__["_flops"] is self._UNCOUNTED:
+            program.__dict__["_flops"] = _count_flops(program.stablehlo)
+        return program.__dict__["_flops"]
+
+    def __set__(self, program: Program, value: Any) -> None:
+        program.__dict__["_flops"] = value
+
+
+def _count_flops(artifact: bytes) -> float | None:
+    try:
+        from cyxla import stablehlo
+
+        return stablehlo.count_flops(artifact)
+    except Exception:  # an estimate is no reason to fail, whatever XLA has against the program
+        return None
+
+
 @dataclasses.dataclass(frozen=True, repr=False)
 class Program:
     """A JAX function lowered for one platform; made by `cyxla.lower`, immutable, picklable.
@@ -75,7 +100,8 @@ class Program:
         needs_python: whether an execution calls back into Python, for which it takes the GIL.
         jax_version: version of the JAX that lowered the function.
         flops: floating-point operations of one execution by XLA's cost analysis, which counts a
-            loop's body once and custom calls not at all; None where it does not say.
+            loop's body once and custom calls not at all; None where it does not say. Counted when
+            it is first read, pickled or saved.
         host_callbacks: keeps the Python functions that an execution calls; None without any.
     """
 
@@ -89,7 +115,7 @@ class Program:
     custom_call_targets: tuple[str, ...]
     needs_python: bool
     jax_version: str
-    flops: float | None
+    flops: float | None = _Flops()  # type: ignore[assignment]
     host_callbacks: HostCallbacks | None = dataclasses.field(default=None, compare=False)
 
     def __repr__(self) -> str:
@@ -101,6 +127,10 @@ class Program:
 
     def __str__(self) -> str:
         return self.describe()
+
+    def __getstate__(self) -> dict[str, Any]:
+        self.flops  # noqa: B018  # the process that reads this may have no jax to count them
+        return self.__dict__
 
     def check_portable(self) -> None:
         """Raise UnsupportedError when the program cannot leave this process."""

@@ -15,9 +15,11 @@ import math
 from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple, TypeAlias
 
+from jax.extend import backend
 from jax.extend.mlir import ir, passmanager
 from jax.extend.mlir.dialects import stablehlo
 from jax.interpreters import mlir
+from jaxlib import _jax
 
 from cyxla.dtypes import ArrayType, ElementType
 from cyxla.errors import LoweringError, UnsupportedError
@@ -26,6 +28,7 @@ from cyxla.program import Program, identifier
 __all__ = [
     "Artifact",
     "Operation",
+    "count_flops",
     "current_version",
     "for_version",
     "is_array_type",
@@ -127,6 +130,14 @@ def portable_artifact(
         constants = _constants(clone)
         code = _serialize(own_module, version)
         return Artifact(code, version, text, targets, inputs, outputs, constants)
+
+
+def count_flops(artifact: bytes) -> float | None:
+    """Floating-point operations of one execution by XLA's cost analysis, None where it has none."""
+    computation = _jax.mlir.mlir_module_to_xla_computation(artifact, use_tuple_args=False)
+    module = computation.as_hlo_module()
+    flops = _jax.hlo_module_cost_analysis(backend.get_backend(), module).get("flops")
+    return float(flops) if flops is not None and flops >= 0 else None
 
 
 def for_version(program: Program, version: str) -> bytes:

@@ -86,7 +86,6 @@ def trace_program(
             custom_call_targets=artifact.custom_call_targets,
             needs_python=host_callbacks is not None,
             jax_version=jax.__version__,
-            flops=_flops(lowered),
             host_callbacks=host_callbacks,
         )
         _release(traced.jaxpr)
@@ -240,12 +239,3 @@ def _naming(name: str, passing: tuple[type[Exception], ...] = ()) -> Iterator[No
         raise LoweringError(
             f"{name!r} cannot be lowered: {type(error).__name__}: {error}{advice}"
         ) from error
-
-
-def _flops(lowered: Any) -> float | None:
-    try:
-        analysis = lowered.cost_analysis()
-    except Exception:  # an estimate is no reason to fail, whatever XLA has against the program
-        return None
-    flops = (analysis or {}).get("flops")
-    return float(flops) if flops is not None and flops >= 0 else None

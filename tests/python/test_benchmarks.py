@@ -162,6 +162,20 @@ def test_kinds_of_arguments(tmp_path: Path) -> None:
     assert "| strided, vector |" in (tmp_path / "table.md").read_text()
 
 
+def test_lowering_as_programs_grow(tmp_path: Path) -> None:
+    ended = _run("--quick", "--part", "lowering", "--output", tmp_path)
+    assert ended.returncode == 0, ended.stderr
+    entries = json.loads((tmp_path / "result.json").read_text())["lowering"]
+    sizes: dict[str, list[int]] = {}
+    for entry in entries:
+        sizes.setdefault(entry["program"], []).append(entry["size"])
+        assert 0 < entry["seconds"] == pytest.approx(entry["ratio"] * entry["jax_seconds"])
+        assert entry["met"] == (entry["ratio"] <= 1.5)
+    assert len(sizes) == 4
+    assert sizes["sin(x) + x * i"] == [3, 30, 300]
+    assert "| sin(x) + x * i | 300 |" in (tmp_path / "table.md").read_text()
+
+
 def test_compiling_small_products_is_bounded(tmp_path: Path) -> None:
     ended = _run("--quick", "--part", "products", "--output", tmp_path)
     assert ended.returncode == 0, ended.stderr

@@ -8,6 +8,7 @@ import dataclasses
 import functools
 import pickle
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
@@ -15,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from cyxla import stablehlo
 from cyxla.dtypes import ElementType
 from cyxla.errors import ArgumentError
 from cyxla.lowering import lower
@@ -106,6 +108,47 @@ def test_signature_table() -> None:
 
 def test_a_transcendental_alone_counts_no_flops() -> None:
     assert lower(jnp.sin, [S((3,), "f4")]).flops is None
+
+
+# Counting takes as long as lowering itself, so it waits until somebody asks.
+def test_flops_are_counted_once_and_travel(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    counted: list[bytes] = []
+
+    def count(artifact: bytes) -> float:
+        counted.append(artifact)
+        return 7.0
+
+    monkeypatch.setattr(stablehlo, "count_flops", count)
+    program = lower(lambda x: x + 1, [S((3,), "f4")], platform="cpu")
+    assert counted == []
+    assert [program.flops, program.flops] == [7.0, 7.0]
+    assert counted == [program.stablehlo]
+    for travelled in (
+        lambda program: pickle.loads(pickle.dumps(program)),
+        copy.deepcopy,
+        lambda program: _saved(program, tmp_path),
+        lambda program: dataclasses.replace(program, name="other"),
+    ):
+        counted.clear()
+        other = travelled(lower(lambda x: x + 1, [S((3,), "f4")], platform="cpu"))
+        assert len(counted) == 1
+        monkeypatch.setattr(stablehlo, "count_flops", None)  # as where jax is missing
+        assert other.flops == 7.0
+        monkeypatch.setattr(stablehlo, "count_flops", count)
+
+
+def _saved(program: Program, folder: Path) -> Program:
+    program.save(folder / "program.cyxla")
+    return Program.load(folder / "program.cyxla")
+
+
+def test_flops_that_cannot_be_counted_are_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    program = lower(lambda x: x + 1, [S((3,), "f4")], platform="cpu")
+    monkeypatch.setattr(stablehlo, "count_flops", None)
+    assert program.flops is None
+    monkeypatch.undo()
+    assert program.flops is None  # known from then on
+    assert dataclasses.replace(program, flops=2.0).flops == 2.0
 
 
 # Names of the leaves.
