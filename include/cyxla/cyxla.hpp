@@ -141,11 +141,15 @@ class Program {
  private:
   void check_counts(std::size_t num_inputs, std::size_t num_outputs) const {
     if (num_inputs != spec_->num_inputs || num_outputs != spec_->num_outputs) {
-      throw std::invalid_argument("the program takes " + std::to_string(spec_->num_inputs) +
-                                  " inputs and " + std::to_string(spec_->num_outputs) +
-                                  " outputs, not " + std::to_string(num_inputs) + " and " +
+      throw std::invalid_argument("the program takes " + counted(spec_->num_inputs, "input") +
+                                  " and gives " + counted(spec_->num_outputs, "output") + ", not " +
+                                  std::to_string(num_inputs) + " and " +
                                   std::to_string(num_outputs));
     }
+  }
+
+  static std::string counted(std::size_t count, const char* noun) {
+    return std::to_string(count) + ' ' + noun + (count == 1 ? "" : "s");
   }
 
   const cyxla_api* api_;

@@ -31,7 +31,7 @@ from cyxla import (
     plugins,
     runtime,
 )
-from cyxla.errors import Error, PluginError
+from cyxla.errors import Error, PluginError, counted
 
 __all__ = ["main", "print_runtime"]
 
@@ -234,7 +234,7 @@ def _cache() -> Iterator[str]:
         yield f"none: {compile_settings.CACHE_ENVIRONMENT_VARIABLE} is not set"
         return
     count, size_bytes = executable_cache.size_of(folder)
-    yield f"{folder}: {count} programs, {size_bytes / 1e6:.1f} MB"
+    yield f"{folder}: {counted(count, 'program')}, {size_bytes / 1e6:.1f} MB"
     if reason := executable_cache.refusal(folder):
         yield f"not used: {reason}"
 

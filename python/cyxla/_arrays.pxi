@@ -96,14 +96,14 @@ cdef class _Arrays:
         cdef Py_ssize_t expected = len(self.types)
         if not isinstance(arrays, (list, tuple)):
             raise errors.ArgumentError(
-                f"the {self.noun}s must be a list or tuple of {expected} arrays,"
+                f"the {self.noun}s must be a list or tuple of {errors.counted(expected, 'array')},"
                 f" not {type(arrays).__name__}; write [array] for one, jax.tree.leaves(tree) for a pytree"
             )
         result = tuple(arrays)
         if len(result) != expected:
             wanted = ", ".join(f"{self.where(i)}: {type_}" for i, type_ in enumerate(self.types))
             raise errors.ArgumentError(
-                f"expected {expected} {self.noun}{'s' if expected != 1 else ''}, got {len(result)};"
+                f"expected {errors.counted(expected, self.noun)}, got {len(result)};"
                 f" the program's are ({wanted})"
             )
         return result

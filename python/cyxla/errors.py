@@ -40,6 +40,11 @@ def refuse_reload(module: str, has_run: bool) -> None:
         )
 
 
+def counted(count: int, noun: str) -> str:
+    """A number and what it counts, for messages: "1 array", "2 arrays"."""
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
 refuse_reload(__name__, "Error" in globals())
 
 

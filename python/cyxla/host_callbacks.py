@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple, NoReturn, TypeAlias
 import numpy as np
 
 from cyxla.dtypes import AnyArray, AnyDtype, cast
-from cyxla.errors import Error, UnsupportedError, refuse_reload
+from cyxla.errors import Error, UnsupportedError, counted, refuse_reload
 
 __all__ = ["Failure", "HostCallback", "HostCallbacks", "answer", "known_callbacks"]
 
@@ -104,7 +104,7 @@ def _text_of(error: BaseException) -> str:
 def _checked(results: Any, expected: tuple[_Expected, ...]) -> tuple[AnyArray | None, ...]:
     if not isinstance(results, tuple) or len(results) != len(expected):
         got = f"{len(results)}" if isinstance(results, tuple) else type(results).__name__
-        raise TypeError(f"it must return a tuple of {len(expected)} arrays, not {got}")
+        raise TypeError(f"it must return a tuple of {counted(len(expected), 'array')}, not {got}")
     return tuple(map(_checked_array, range(len(expected)), results, expected))
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from cyxla.dtypes import ArrayType, ElementType
-from cyxla.errors import refuse_reload
+from cyxla.errors import counted, refuse_reload
 from cyxla.host_callbacks import HostCallbacks
 from cyxla.program_file import load_program, save_program
 
@@ -119,10 +119,10 @@ class Program:
     host_callbacks: HostCallbacks | None = dataclasses.field(default=None, compare=False)
 
     def __repr__(self) -> str:
+        inputs, outputs = counted(len(self.inputs), "input"), counted(len(self.outputs), "output")
         return (
-            f"<cyxla.Program {self.name!r} for {self.platform}: {_counted(self.inputs, 'input')},"
-            f" {_counted(self.outputs, 'output')}, {len(self.stablehlo)} bytes of StableHLO"
-            f" {self.stablehlo_version}>"
+            f"<cyxla.Program {self.name!r} for {self.platform}: {inputs}, {outputs},"
+            f" {len(self.stablehlo)} bytes of StableHLO {self.stablehlo_version}>"
         )
 
     def __str__(self) -> str:
@@ -192,10 +192,6 @@ class Program:
         )
         targets = ", ".join(self.custom_call_targets)
         return "\n".join([title, *lines, *([f"custom calls: {targets}"] if targets else [])])
-
-
-def _counted(arrays: tuple[ProgramArray, ...], noun: str) -> str:
-    return f"{len(arrays)} {noun}{'' if len(arrays) == 1 else 's'}"
 
 
 def identifier(name: str) -> str:

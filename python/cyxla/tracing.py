@@ -30,7 +30,7 @@ from cyxla.arguments import (
     unsupported_dtype,
 )
 from cyxla.dtypes import ArrayType
-from cyxla.errors import ArgumentError, LoweringError
+from cyxla.errors import ArgumentError, LoweringError, counted
 from cyxla.program import Program, ProgramArray
 
 __all__ = ["trace_program"]
@@ -78,8 +78,8 @@ def trace_program(
         program = Program(
             name=name,
             platform=platform,
-            inputs=_named([leaf.name for leaf in leaves], artifact.inputs, "parameters"),
-            outputs=_named(output_names, artifact.outputs, "results"),
+            inputs=_named([leaf.name for leaf in leaves], artifact.inputs, "parameter"),
+            outputs=_named(output_names, artifact.outputs, "result"),
             stablehlo=artifact.code,
             stablehlo_version=artifact.version,
             text=artifact.text,
@@ -95,9 +95,9 @@ def trace_program(
 def _named(names: Sequence[str], types: Sequence[ArrayType], side: str) -> tuple[ProgramArray, ...]:
     if len(names) != len(types):
         raise LoweringError(
-            f"JAX lowered it to a module with {len(types)} {side}, but {len(names)} are declared"
-            f" ({', '.join(names)}): does the function close over a value of an enclosing jax.jit?"
-            " If not, please report it"
+            f"JAX lowered it to a module with {counted(len(types), side)}, but {len(names)} are"
+            f" declared ({', '.join(names)}): does the function close over a value of an enclosing"
+            " jax.jit? If not, please report it"
         )
     return tuple(map(ProgramArray.of, names, types))
 

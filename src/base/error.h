@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -18,6 +19,14 @@ enum class ErrorCode {
   kShutdown,
   kFork,
 };
+
+// The end of a noun that is counted, for messages.
+constexpr const char* plural(std::size_t count) noexcept { return count == 1 ? "" : "s"; }
+
+// "1 input", "2 inputs".
+inline std::string counted(std::size_t count, const std::string& noun) {
+  return std::to_string(count) + ' ' + noun + plural(count);
+}
 
 // The one exception of the set-up paths. `where` names the function that failed (often a PJRT
 // function), what() is "where: message" or the message alone.

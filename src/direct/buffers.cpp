@@ -105,8 +105,8 @@ std::string read_constant(const BufferAssignment& assignment, const HloModule& m
 void check_shapes(const std::vector<Shape>& shapes, const std::vector<std::size_t>& expected,
                   const std::string& side) {
   if (shapes.size() != expected.size()) {
-    throw Refusal("the kernels have " + std::to_string(shapes.size()) + " " + side +
-                  "s, the program " + std::to_string(expected.size()));
+    throw Refusal("the kernels have " + counted(shapes.size(), side) + ", the program " +
+                  std::to_string(expected.size()));
   }
   for (std::size_t i = 0; i < shapes.size(); ++i) {
     if (shapes[i].size_bytes != expected[i]) {

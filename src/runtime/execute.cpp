@@ -42,13 +42,13 @@ bool check_arguments(const cyxla_program_spec* spec, const cyxla_input* inputs,
   }
   const char* name = Program::of(*spec).signature().name.c_str();
   if (inputs == nullptr && spec->num_inputs > 0) {
-    record_error(ErrorCode::kArgument, "the program %.200s takes %zu inputs, but `inputs` is NULL",
-                 name, spec->num_inputs);
+    record_error(ErrorCode::kArgument, "the program %.200s takes %zu input%s, but `inputs` is NULL",
+                 name, spec->num_inputs, plural(spec->num_inputs));
     return false;
   }
   if (outputs == nullptr && spec->num_outputs > 0) {
-    record_error(ErrorCode::kArgument, "the program %.200s has %zu outputs, but `outputs` is NULL",
-                 name, spec->num_outputs);
+    record_error(ErrorCode::kArgument, "the program %.200s has %zu output%s, but `outputs` is NULL",
+                 name, spec->num_outputs, plural(spec->num_outputs));
     return false;
   }
   for (std::size_t i = 0; i < spec->num_inputs; ++i) {
@@ -62,14 +62,14 @@ bool check_arguments(const cyxla_program_spec* spec, const cyxla_input* inputs,
     }
     if (input.num_elements != spec->input_elements[i]) {
       record_error(ErrorCode::kArgument,
-                   "input %zu of the program %.200s must have %zu elements, not %zu", i, name,
-                   spec->input_elements[i], input.num_elements);
+                   "input %zu of the program %.200s must have %zu element%s, not %zu", i, name,
+                   spec->input_elements[i], plural(spec->input_elements[i]), input.num_elements);
       return false;
     }
     if (input.data == nullptr && spec->input_bytes[i] > 0) {
       record_error(ErrorCode::kArgument,
-                   "input %zu of the program %.200s has %zu bytes, but its data is NULL", i, name,
-                   spec->input_bytes[i]);
+                   "input %zu of the program %.200s has %zu byte%s, but its data is NULL", i, name,
+                   spec->input_bytes[i], plural(spec->input_bytes[i]));
       return false;
     }
   }

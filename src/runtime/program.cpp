@@ -19,9 +19,9 @@ void check_types(const std::string& noun, const std::vector<pjrt::ValueType>& co
                  const std::vector<ArrayType>& declared, const std::string& name) {
   if (compiled.size() != declared.size()) {
     throw Error(ErrorCode::kCompile, "",
-                "the compiled program " + name + " has " + std::to_string(compiled.size()) + " " +
-                    noun + (compiled.size() == 1 ? "" : "s") + ", its signature declares " +
-                    std::to_string(declared.size()) + "; lower the function again");
+                "the compiled program " + name + " has " + counted(compiled.size(), noun) +
+                    ", its signature declares " + std::to_string(declared.size()) +
+                    "; lower the function again");
   }
   for (std::size_t i = 0; i < compiled.size(); ++i) {
     const ArrayType type{compiled[i].element_type, compiled[i].dimensions};

@@ -176,7 +176,7 @@ class Reader {
 
   void expect_end() const {
     if (!rest_.empty()) {
-      refuse(where_ + " is broken: " + std::to_string(rest_.size()) + " bytes are left over");
+      refuse(where_ + " is broken: " + counted(rest_.size(), "byte") + " left over");
     }
   }
 

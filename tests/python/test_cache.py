@@ -362,7 +362,7 @@ def test_the_report_tells_the_folder_and_its_size(tmp_path: Path) -> None:
     assert not is_hit(example(), tmp_path)
     size = entries(tmp_path)[0].stat().st_size / 1e6
     ended = run_process("-m", "cyxla", env={"CYXLA_CACHE_DIR": str(tmp_path)})
-    assert f"Cache of compiled programs:\n  {tmp_path}: 1 programs, {size:.1f} MB\n" in ended.stdout
+    assert f"Cache of compiled programs:\n  {tmp_path}: 1 program, {size:.1f} MB\n" in ended.stdout
     assert "not used" not in ended.stdout
     tmp_path.chmod(0o777)
     variables = {"CYXLA_CACHE_DIR": str(tmp_path), "CYXLA_PERF_MAP": "maybe"}

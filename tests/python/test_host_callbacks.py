@@ -281,8 +281,8 @@ def test_wrong_results_are_errors() -> None:
 @pytest.mark.parametrize(
     ("results", "message"),
     [
-        ([], "tuple of 1 arrays, not list"),
-        ((1, 2), "tuple of 1 arrays, not 2"),
+        ([], "tuple of 1 array, not list"),
+        ((1, 2), "tuple of 1 array, not 2"),
         ((np.zeros(2, "f8"),), "result 0 must be float32 of shape"),
         ((np.zeros((1, 2), "f4"),), "not float32 of shape"),
     ],

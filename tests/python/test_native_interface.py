@@ -279,7 +279,7 @@ def test_cpp_program_outlives_the_executable(cpp: ModuleType) -> None:
 
 
 def test_cpp_errors(cpp: ModuleType, weighted: cyxla.Executable) -> None:
-    with pytest.raises(ValueError, match="takes 2 inputs and 1 outputs, not 3 and 1"):
+    with pytest.raises(ValueError, match="takes 2 inputs and gives 1 output, not 3 and 1"):
         cpp.execute_with_inputs(weighted, 3)
     with pytest.raises(
         RuntimeError, match=r"input 0 .* must have element type F64 \(12\), not F32"

@@ -138,11 +138,11 @@ TEST(Buffers, RefusesOutputsThatAreNotFound) {
 TEST(Buffers, RefusesAnotherSignature) {
   SampleProgram program;
   program.expected = {{12, 4}, {12}};
-  EXPECT_EQ(program.refused(), "the kernels have 1 inputs, the program 2");
+  EXPECT_EQ(program.refused(), "the kernels have 1 input, the program 2");
   program.expected = {{16}, {12}};
   EXPECT_EQ(program.refused(), "input 0 has 12 bytes for the kernels and 16 for the program");
   program.expected = {{12}, {}};
-  EXPECT_EQ(program.refused(), "the kernels have 1 outputs, the program 0");
+  EXPECT_EQ(program.refused(), "the kernels have 1 output, the program 0");
   program.expected = {{12}, {8}};
   EXPECT_EQ(program.refused(), "output 0 has 12 bytes for the kernels and 8 for the program");
 }

@@ -77,7 +77,7 @@ TEST_F(ArgumentsTest, NoInputs) {
 
 TEST_F(ArgumentsTest, NoOutputs) {
   expect_refused(spec(), good_.data(), nullptr,
-                 "the program model has 1 outputs, but `outputs` is NULL");
+                 "the program model has 1 output, but `outputs` is NULL");
 }
 
 TEST_F(ArgumentsTest, AnotherElementType) {

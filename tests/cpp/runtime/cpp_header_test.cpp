@@ -99,7 +99,7 @@ TEST_F(CppHeaderTest, CallsMayMove) {
 TEST_F(CppHeaderTest, WrongCountsAreErrors) {
   const auto reference = compile(kSum);
   const cyxla::Program program(table, reference->spec());
-  const std::string expected = "the program takes 1 inputs and 1 outputs, not ";
+  const std::string expected = "the program takes 1 input and gives 1 output, not ";
   try {
     program.execute({}, outputs);
     FAIL();

@@ -279,8 +279,7 @@ TEST(ProgramFile, CountsAndLengthsThatDoNotFit) {
             "its section CUST is broken: 4294967295 entries do not fit into 4 bytes");
   EXPECT_EQ(refusal(with("CUST", u32(1) + u32(huge))),
             "its section CUST is broken: it needs 4294967295 bytes where 0 are left");
-  EXPECT_EQ(refusal(with("CUST", u32(0) + "x")),
-            "its section CUST is broken: 1 bytes are left over");
+  EXPECT_EQ(refusal(with("CUST", u32(0) + "x")), "its section CUST is broken: 1 byte left over");
   EXPECT_EQ(refusal(with("VERS", u32(huge))),
             "its section VERS is broken: 4294967295 entries do not fit into 0 bytes");
   EXPECT_EQ(refusal(with("VERS", u32(0))), "it does not say which version of StableHLO it holds");
