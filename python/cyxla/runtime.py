@@ -341,8 +341,7 @@ def _own_state() -> _State:
         raise ForkError(
             f"process {os.getpid()} was forked from process {_state.process} after that had "
             "initialized the runtime; its threads do not exist here. Start worker processes with "
-            'multiprocessing.get_context("spawn") or "forkserver", or fork before the first use of '
-            "cyxla"
+            'multiprocessing.get_context("spawn") or "forkserver", or fork before cyxla is used'
         )
     return _state
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "base/error.h"
 #include "direct/literal.h"
 #include "direct/refusal.h"
 

@@ -27,10 +27,11 @@ void check_types(const std::string& noun, const std::vector<pjrt::ValueType>& co
     const ArrayType type{compiled[i].element_type, compiled[i].dimensions};
     if (type.element_type != declared[i].element_type ||
         type.dimensions != declared[i].dimensions) {
-      throw Error(ErrorCode::kCompile, "",
-                  noun + " " + std::to_string(i) + " of the compiled program " + name + " is " +
-                      type.text() + ", its signature declares " + declared[i].text() +
-                      "; lower the function again");
+      std::string message = noun;
+      message += " " + std::to_string(i) + " of the compiled program " + name + " is " +
+                 type.text() + ", its signature declares " + declared[i].text() +
+                 "; lower the function again";
+      throw Error(ErrorCode::kCompile, "", message);
     }
   }
 }

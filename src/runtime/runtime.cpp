@@ -287,7 +287,7 @@ void Runtime::note_waiting_programs() noexcept {
   for (const Program* program : dropped_) {
     bits |= bit_of(program);
   }
-  waiting_programs_.store(bits, std::memory_order_relaxed);
+  waiting_programs.store(bits, std::memory_order_relaxed);
 }
 
 void Runtime::destroy_idle_programs() noexcept {

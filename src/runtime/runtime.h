@@ -101,7 +101,7 @@ class Runtime {
   // Whether destroy_dropped() may have something to do after the end of a call of `program`, which
   // may be gone already: only its address is looked at.
   static bool may_wait_for_destruction(const Program* program) noexcept {
-    return (waiting_programs_.load(std::memory_order_relaxed) & bit_of(program)) != 0;
+    return (waiting_programs.load(std::memory_order_relaxed) & bit_of(program)) != 0;
   }
   // Destroys the dropped programs whose calls have ended, on whichever thread.
   static void destroy_dropped() noexcept;
@@ -140,7 +140,7 @@ class Runtime {
   std::vector<Program*> programs_;       // every program that holds PJRT objects
   std::vector<Program*> dropped_;  // those without references that a call kept from being deleted
   // Those of dropped_. Outlives every program and the runtime, so every call may look at it.
-  static inline constinit std::atomic<std::uint64_t> waiting_programs_{0};
+  static inline constinit std::atomic<std::uint64_t> waiting_programs{0};
 };
 
 }  // namespace cyxla::runtime

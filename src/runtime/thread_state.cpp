@@ -23,7 +23,7 @@ struct Key {
   pthread_key_t value = {};
   bool is_made = pthread_key_create(&value, end_thread) == 0;
 };
-const Key end_of_thread;
+const Key kEndOfThread;
 
 }  // namespace
 
@@ -31,8 +31,8 @@ constinit thread_local ThreadState thread_state;
 
 bool register_thread() noexcept {
   static constexpr char kRegistered = 0;
-  return !thread_state.has_ended && end_of_thread.is_made &&
-         pthread_setspecific(end_of_thread.value, &kRegistered) == 0;
+  return !thread_state.has_ended && kEndOfThread.is_made &&
+         pthread_setspecific(kEndOfThread.value, &kRegistered) == 0;
 }
 
 ThreadFailures* thread_failures() noexcept {

@@ -35,7 +35,7 @@ for name, program in programs.items():
     executable, statistics = cyxla.compile_program(program)
     (array,) = program.inputs
     count = int(np.prod(array.shape))
-    results = executable.run([np.linspace(0.5, 2.5, count).reshape(array.shape)])
+    results = executable.run([np.linspace(0.5, 2.5, count, dtype=array.dtype).reshape(array.shape)])
     bits = "".join(result.tobytes().hex() for result in results)
     told = statistics._replace(seconds=0, from_cache=False, second_form_seconds=None)
     print(name, statistics.from_cache, executable.route, "|", executable.route_reason, bits, told)
@@ -76,7 +76,7 @@ def example(shape: tuple[int, ...] = (3,)) -> cyxla.Program:
 
 def is_hit(program: cyxla.Program, folder: Path, **arguments: object) -> bool:
     executable, statistics = cyxla.compile_program(program, cache=folder, **arguments)  # type: ignore[arg-type]
-    (result,) = executable.run([np.zeros(program.inputs[0].shape)])
+    (result,) = executable.run([np.zeros(program.inputs[0].shape, "f4")])
     assert (result == 2).all()
     return statistics.from_cache
 
@@ -347,7 +347,7 @@ def test_linear_algebra_from_the_cache_without_its_handlers(tmp_path: Path) -> N
     cyxla.initialize(jax_targets={targets})
     try:
         executable, statistics = cyxla.compile_program(program)
-        print(statistics.from_cache, executable.run([np.eye(2) * 4])[0].tolist())
+        print(statistics.from_cache, executable.run([np.eye(2, dtype="f4") * 4])[0].tolist())
     except cyxla.CompileError as error:
         print("CompileError", "lapack_spotrf_ffi" in str(error))
     """
@@ -378,7 +378,7 @@ cyxla.initialize()
 for name in ("XLA_FLAGS", "PJRT_NPROC"):
     os.environ.pop(name, None)
 executable, statistics = cyxla.compile_program(program)
-print(statistics.from_cache, executable.run([np.array([1, np.nan, 3])])[0])
+print(statistics.from_cache, executable.run([np.array([1, np.nan, 3], "f4")])[0])
 """
 
 

@@ -68,16 +68,24 @@ def test_bare_argument(arguments: Any, given: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("argument", "message"),
+    ("argument", "message", "remedy"),
     [
-        ("text", r"argument 1 \('p'\): expected a jax.ShapeDtypeStruct or an array, got str"),
-        ({"k": jnp.float32}, r"argument 1 \(\"p\['k'\]\"\): expected .* got \w+ .*float32"),
+        (
+            "text",
+            r"argument 1 \('p'\): expected a jax.ShapeDtypeStruct or an array, got str",
+            "functools.partial",
+        ),
+        (
+            {"k": jnp.float32},
+            r"argument 1 \(\"p\['k'\]\"\): expected .* got the type float32",
+            "jax.ShapeDtypeStruct(shape, float32)",
+        ),
     ],
 )
-def test_argument_that_is_no_array(argument: Any, message: str) -> None:
+def test_argument_that_is_no_array(argument: Any, message: str, remedy: str) -> None:
     with pytest.raises(ArgumentError, match=message) as caught:
         lower(lambda x, p: x, [S((), "f4"), argument])
-    assert "functools.partial" in str(caught.value)
+    assert remedy in str(caught.value)
 
 
 @pytest.mark.parametrize(

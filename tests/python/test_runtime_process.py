@@ -272,8 +272,7 @@ def test_a_forked_child_is_told_and_ends() -> None:
     message = (
         "process CHILD was forked from process PARENT after that had initialized the runtime; its "
         "threads do not exist here. Start worker processes with "
-        'multiprocessing.get_context("spawn") or "forkserver", or fork before the first use of '
-        "cyxla"
+        'multiprocessing.get_context("spawn") or "forkserver", or fork before cyxla is used'
     )
     assert printed.splitlines() == ["False", message, message, message, "3 True"]
 
