@@ -224,7 +224,7 @@ void Runtime::choose_route(Program& program, const RouteRequest& request,
 
 pjrt::DeviceDescription Runtime::describe_device() {
   const std::shared_lock lock = stay_open("describe the device");
-  const PluginFloatingPointScope floating_point;
+  const PluginScope plugin_scope;
   return pjrt::describe_device(plugin_.api(), client_->get());
 }
 

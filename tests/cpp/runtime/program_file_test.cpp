@@ -270,7 +270,7 @@ TEST(ProgramFile, SectionsThatEndEarlyOrLate) {
   EXPECT_EQ(refusal(sealed(file)),
             "its list of sections is broken: it needs 4 bytes where 0 are left");
   put(file, 12, number_at(file, 12, 4) - 2, 4);
-  EXPECT_NE(refusal(sealed(file)).find("bytes are left over"), std::string::npos);
+  EXPECT_NE(refusal(sealed(file)).find("bytes left over"), std::string::npos);
 }
 
 TEST(ProgramFile, CountsAndLengthsThatDoNotFit) {
