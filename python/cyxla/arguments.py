@@ -21,6 +21,7 @@ __all__ = [
     "Leaf",
     "advice_on_numbers",
     "declared_leaves",
+    "is_key_type",
     "path_names",
     "specifications",
     "unsupported_dtype",
@@ -43,6 +44,8 @@ class Leaf(NamedTuple):
     def is_wide(self) -> bool:
         """Whether JAX would narrow it without x64: 64-bit numbers, and complex128."""
         if isinstance(self.value, _PYTHON_SCALARS) and not isinstance(self.value, np.generic):
+            return False
+        if is_key_type(self.value.dtype):
             return False
         return element_type_of(self.value.dtype) in _WIDE_TYPES
 
@@ -81,6 +84,8 @@ def specifications(arguments: Sequence[Any]) -> tuple[Any, ...]:
         if isinstance(value, _PYTHON_SCALARS) and not isinstance(value, np.generic):
             dtype = jax.dtypes.canonicalize_dtype(type(value))
             return _ShapeDtypeStruct((), dtype, weak_type=True)
+        if is_key_type(value.dtype):  # which JAX lowers to uint32, with a dimension more
+            return _ShapeDtypeStruct(tuple(value.shape), value.dtype)
         dtype = np.dtype(value.dtype).newbyteorder("=")
         shape = tuple(int(dimension) for dimension in value.shape)
         return _ShapeDtypeStruct(shape, dtype, weak_type=getattr(value, "weak_type", False))
@@ -120,15 +125,17 @@ def path_names(root: str, tree: Any) -> tuple[str, ...]:
     return tuple(root + jax.tree_util.keystr(path) for path, _ in paths)
 
 
+def is_key_type(dtype: Any) -> bool:
+    """Whether it is the dtype of JAX's typed PRNG keys."""
+    return bool(jax.numpy.issubdtype(dtype, jax.dtypes.prng_key))
+
+
 def unsupported_dtype(dtype: Any) -> str | None:
     """Why an array of this dtype can be no input or output, or None when it can."""
     if dtype == jax.dtypes.float0:
         return "float0, JAX's type for derivatives of integers, has no bytes; leave it out"
-    if jax.numpy.issubdtype(dtype, jax.dtypes.prng_key):
-        return (
-            f"{dtype} is a typed PRNG key; pass its bits as uint32 with jax.random.key_data and"
-            " jax.random.wrap_key_data"
-        )
+    if is_key_type(dtype):
+        return None
     if jax.numpy.issubdtype(dtype, jax.dtypes.extended):
         return f"{dtype} is an extended dtype of JAX that has no layout in host memory"
     try:
@@ -174,7 +181,9 @@ def _check_leaf(value: Any, where: str) -> None:
             )
         _check_dimension(dimension, value.shape, where)
     shape = tuple(map(int, value.shape))
-    num_bytes = ArrayType(element_type_of(value.dtype), shape).size_bytes
+    # Of a key at least: its uint32s are JAX's affair.
+    element_type = ElementType.U32 if is_key_type(value.dtype) else element_type_of(value.dtype)
+    num_bytes = ArrayType(element_type, shape).size_bytes
     if num_bytes > _MAX_BYTES:
         raise ArgumentError(f"{where}: {num_bytes} bytes for the shape {value.shape} are too many")
 

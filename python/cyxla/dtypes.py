@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import enum
 import math
+import sys
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import ml_dtypes
@@ -261,6 +262,7 @@ def _array_of_array_like(value: Any, array_type: ArrayType, where: str) -> AnyAr
     target = array_type.dtype
     _refuse_masks(value, array_type, where)
     try:
+        value = _key_data(value)
         through_dlpack = hasattr(value, "__dlpack__") and not hasattr(value, "__array__")
         source: AnyArray = np.from_dlpack(value) if through_dlpack else np.asarray(value)
     except Exception as error:  # foreign objects raise what they like
@@ -274,6 +276,15 @@ def _array_of_array_like(value: Any, array_type: ArrayType, where: str) -> AnyAr
         reason = f"{_not_implicit(source, target)}; if it is wanted, use .astype('{target.name}')"
         raise _error(where, array_type, source, reason)
     return source
+
+
+def _key_data(value: Any) -> Any:
+    """The uint32s of typed PRNG keys, which NumPy cannot read; anything else as it is."""
+    jax: Any = sys.modules.get("jax")  # without it there are no keys
+    is_array = jax is not None and isinstance(value, jax.Array)
+    if is_array and jax.numpy.issubdtype(value.dtype, jax.dtypes.prng_key):
+        return jax.random.key_data(value)
+    return value
 
 
 def _refuse_masks(value: object, array_type: ArrayType, where: str) -> None:

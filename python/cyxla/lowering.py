@@ -64,7 +64,8 @@ def lower(
         arguments: one entry for each positional parameter: a `jax.ShapeDtypeStruct`, an array that
             stands for its shape and dtype, or a pytree of these. `np.ones(3)` declares float64;
             `jnp.ones(3)` and Python scalars have the dtypes that `jax.jit` gives them, float32
-            unless 64-bit types are enabled.
+            unless 64-bit types are enabled. A typed PRNG key is an input of uint32, with the words
+            of `jax.random.key_data` as its last dimension; results that are keys are the same.
         platform: JAX's lowering platform: "cpu", "cuda", "rocm" or "tpu". None takes that of the
             loaded plugin, else that of the plugin that `find_plugin` would choose, else "cpu".
             Plugins are looked for once, and again when `sys.path` or an environment variable that

@@ -34,10 +34,7 @@ void prepare_asymmetric_fences() noexcept {
 }
 
 void heavy_fence() noexcept {
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wtsan"
   std::atomic_thread_fence(std::memory_order_seq_cst);
-#pragma GCC diagnostic pop
   if (asymmetric_fence::light_is_real.load(std::memory_order_relaxed) ||
       membarrier(kPrivateExpedited)) {
     return;

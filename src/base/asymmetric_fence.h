@@ -33,10 +33,7 @@ void heavy_fence() noexcept;
 inline void light_fence() noexcept {
   std::atomic_signal_fence(std::memory_order_seq_cst);
   if (asymmetric_fence::light_is_real.load(std::memory_order_relaxed)) [[unlikely]] {
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wtsan"  // it does not model the fence, which is executed
     std::atomic_thread_fence(std::memory_order_seq_cst);
-#pragma GCC diagnostic pop
   }
 }
 

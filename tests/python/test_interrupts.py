@@ -162,3 +162,44 @@ def test_ctrl_c_while_compiling_several_is_noted_at_once() -> None:
         "cyxla: Ctrl-C is noted; it takes effect once the compilations in flight have ended",
         "interrupted",
     ]
+
+
+# JAX and cyxla run Python functions from C++ while they lower: an interrupt must pass through.
+_LOWER = """
+def unrolled(x):
+    for i in range(300):
+        x = jnp.sin(x @ x + i)
+    return x
+matrix = [jax.ShapeDtypeStruct((4, 4), np.float32)]
+cyxla.lower(unrolled, matrix, platform="cpu")
+start = time.perf_counter()
+cyxla.lower(unrolled, matrix, platform="cpu")
+seconds = time.perf_counter() - start
+sys.unraisablehook = lambda _: None  # JAX's hook of the garbage collector may take one
+interrupted = 0
+for moment in range(60):
+    timer = threading.Timer(seconds * moment / 60, os.kill, (os.getpid(), signal.SIGINT))
+    try:
+        timer.start()
+        cyxla.lower(unrolled, matrix, platform="cpu")
+        timer.join()
+        time.sleep(0.01)
+    except KeyboardInterrupt:
+        interrupted += 1
+    timer.join()
+say(f"interrupted {interrupted > 20}")
+def stop(x):
+    raise KeyboardInterrupt
+for function in (stop, jax.jit(stop), jax.grad(lambda x: stop(x).sum())):
+    try:
+        cyxla.lower(function, matrix, platform="cpu")
+    except KeyboardInterrupt:
+        say("interrupted")
+assert jax.jit(lambda x: x + 1)(1) == 2
+small = cyxla.lower(lambda x: x * 2, [jax.ShapeDtypeStruct((3,), np.float64)])
+say(str(cyxla.compile_program(small)[0].run([np.ones(3)])[0].tolist()))
+"""
+
+
+def test_ctrl_c_while_lowering_is_a_keyboard_interrupt() -> None:
+    assert _printed(_LOWER) == ["interrupted True", *["interrupted"] * 3, "[2.0, 2.0, 2.0]"]
