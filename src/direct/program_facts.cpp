@@ -13,8 +13,6 @@
 namespace cyxla::direct {
 namespace {
 
-constexpr std::size_t kMaxNesting = 16;
-
 // Calls `visit` with each field of a message that holds bytes.
 template <typename Visit>
 void for_each_message(std::string_view bytes, Visit visit) {

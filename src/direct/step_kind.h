@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace cyxla::direct {
+
+// Steps that are nested deeper are not read; far above what a program has that gains from a direct
+// call.
+inline constexpr std::size_t kMaxNesting = 16;
 
 // Field numbers of ThunkProto's alternatives: the steps that cyxla runs, and those that XLA makes
 // of matrix products.

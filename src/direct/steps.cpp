@@ -19,9 +19,8 @@
 namespace cyxla::direct {
 namespace {
 
-// Bounds far above what a program has that gains from a direct call.
+// Far above what a program has that gains from a direct call.
 constexpr std::size_t kMaxSteps = 4096;
-constexpr std::size_t kMaxNesting = 16;
 // Contexts align their memory to this much.
 constexpr std::uint64_t kMaxAlignment = 64;
 
