@@ -16,7 +16,7 @@ std::uintptr_t address(const void* pointer) noexcept {
 }
 
 // The addresses that arrays take up together, and whether each lies behind the one before.
-struct Extent {
+struct MemoryRange {
   std::uintptr_t begin = UINTPTR_MAX;
   std::uintptr_t end = 0;
   bool is_ascending = true;
@@ -29,7 +29,9 @@ struct Extent {
     begin = std::min(begin, address(pointer));
     end = std::max(end, address(pointer) + size_bytes);
   }
-  bool meets(const Extent& other) const noexcept { return begin < other.end && other.begin < end; }
+  bool meets(const MemoryRange& other) const noexcept {
+    return begin < other.end && other.begin < end;
+  }
 };
 
 bool overlap(const void* a, std::size_t a_bytes, const void* b, std::size_t b_bytes) noexcept {
@@ -123,7 +125,7 @@ bool Context::run(const cyxla_input* inputs, void* const* outputs) noexcept {
 }
 
 void Context::bind(const cyxla_input* inputs, void* const* outputs) noexcept {
-  Extent all_inputs;
+  MemoryRange all_inputs;
   bool copies_in = has_copied_inputs_;
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
     Input& input = inputs_[i];
@@ -141,7 +143,7 @@ void Context::bind(const cyxla_input* inputs, void* const* outputs) noexcept {
   }
   copies_in_ = copies_in;
 
-  Extent all_outputs;
+  MemoryRange all_outputs;
   for (std::size_t i = 0; i < outputs_.size(); ++i) {
     Output& output = outputs_[i];
     last_outputs_[i] = outputs[i];
