@@ -52,7 +52,7 @@ std::string_view thread_message() noexcept {
     return thread_state.has_ended ? kThreadEnds : kNoMemory;
   }
   const ThreadFailures* const failures = thread_state.failures;
-  return failures == nullptr ? std::string_view()
+  return failures == nullptr ? std::string_view("", 0)
                              : std::string_view(failures->message.data(), failures->message_size);
 }
 

@@ -72,6 +72,9 @@ void __wrap_free(void* block) {
 void* operator new(std::size_t size) {
   return cyxla::test::require(cyxla::test::grant() ? std::malloc(size) : nullptr);
 }
+void* operator new(std::size_t size, const std::nothrow_t& /*tag*/) noexcept {
+  return cyxla::test::grant() ? std::malloc(size) : nullptr;
+}
 void* operator new(std::size_t size, std::align_val_t alignment) {
   const auto unit = static_cast<std::size_t>(alignment);
   return cyxla::test::require(
@@ -82,6 +85,9 @@ void operator delete(void* block) noexcept {
   __real_free(block);
 }
 void operator delete(void* block, std::size_t /*size*/) noexcept { operator delete(block); }
+void operator delete(void* block, const std::nothrow_t& /*tag*/) noexcept {
+  operator delete(block);
+}
 void operator delete(void* block, std::align_val_t /*alignment*/) noexcept {
   operator delete(block);
 }
