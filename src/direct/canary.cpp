@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "direct/canary.h"
 
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <csignal>
+#include <cstdint>
 #include <cstring>
-#include <new>
 #include <thread>
+
+#include "direct/shared_word.h"
 
 namespace cyxla::direct {
 namespace {
@@ -30,34 +30,7 @@ constexpr bool kMayFork = true;
 #endif
 
 constexpr int kWorkFailed = 1;
-
-// A byte that the child shares, for processes in which somebody else takes the child's status: by
-// ignoring SIGCHLD, or by waiting for any child.
-class Verdict {
- public:
-  Verdict() noexcept {
-    void* memory = mmap(nullptr, sizeof(std::atomic<bool>), PROT_READ | PROT_WRITE,
-                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    succeeded_ = memory == MAP_FAILED ? nullptr : new (memory) std::atomic<bool>(false);
-  }
-  Verdict(const Verdict&) = delete;
-  Verdict& operator=(const Verdict&) = delete;
-  ~Verdict() {
-    if (succeeded_ != nullptr) {
-      munmap(succeeded_, sizeof(std::atomic<bool>));
-    }
-  }
-
-  void succeed() noexcept {
-    if (succeeded_ != nullptr) {
-      *succeeded_ = true;
-    }
-  }
-  bool succeeded() const noexcept { return succeeded_ != nullptr && *succeeded_; }
-
- private:
-  std::atomic<bool>* succeeded_;
-};
+constexpr std::uint64_t kSucceeded = 1;
 
 // The kernel ends the child by SIGXCPU.
 void limit_processor_time(std::chrono::seconds limit) noexcept {
@@ -68,7 +41,7 @@ void limit_processor_time(std::chrono::seconds limit) noexcept {
 }
 
 [[noreturn]] void work_in_child(const std::function<bool()>& work, std::chrono::seconds limit,
-                                Verdict& verdict) noexcept {
+                                SharedWord& verdict) noexcept {
   // A crash ends the child, silently: handlers of the process would report it as the process's own.
   for (const int number : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGALRM, SIGXCPU}) {
     std::signal(number, SIG_DFL);
@@ -78,7 +51,7 @@ void limit_processor_time(std::chrono::seconds limit) noexcept {
   limit_processor_time(limit);
   const bool succeeded = work();
   if (succeeded) {
-    verdict.succeed();
+    verdict.set_bits(kSucceeded);
   }
   _exit(succeeded ? 0 : kWorkFailed);
 }
@@ -111,7 +84,9 @@ std::string run_in_child(const std::function<bool()>& work, const ChildLimits& l
   if (!kMayFork) {
     return "no child process can be made under ThreadSanitizer";
   }
-  Verdict verdict;
+  // For processes in which somebody else takes the child's status: by ignoring SIGCHLD, or by
+  // waiting for any child.
+  SharedWord verdict;
   const pid_t child = fork();
   if (child < 0) {
     return std::string("no child process could be made: ") + std::strerror(errno);
@@ -129,7 +104,9 @@ std::string run_in_child(const std::function<bool()>& work, const ChildLimits& l
       return reason_of(status, limits.processor_time);
     }
     if (ended < 0 && errno == ECHILD) {
-      return verdict.succeeded() ? "" : "the child process ended early, and its status was lost";
+      return verdict.value() == kSucceeded
+                 ? ""
+                 : "the child process ended early, and its status was lost";
     }
     if (ended < 0) {
       return std::string("the child process's end cannot be seen: ") + std::strerror(errno);

@@ -40,8 +40,8 @@ bool overlap(const void* a, std::size_t a_bytes, const void* b, std::size_t b_by
 
 }  // namespace
 
-Context::Context(const Executable& executable)
-    : runner_(executable),
+Context::Context(const Executable& executable, Runner::Counting counting)
+    : runner_(executable, counting),
       // No array of a caller is where this object is, so the first run binds everything.
       last_inputs_(executable.num_inputs(), this),
       last_outputs_(executable.num_outputs(), this) {

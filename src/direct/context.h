@@ -20,7 +20,8 @@ namespace cyxla::direct {
 class Context {
  public:
   // Throws std::bad_alloc. Nothing is allocated afterwards.
-  explicit Context(const Executable& executable);
+  explicit Context(const Executable& executable,
+                   Runner::Counting counting = Runner::Counting::kOff);
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
 
@@ -31,6 +32,8 @@ class Context {
   bool run(const cyxla_input* inputs, void* const* outputs) noexcept;
   // As Runner::limit_trips, for a trial.
   void limit_trips(std::uint64_t count) noexcept { runner_.limit_trips(count); }
+  // As Runner::has_run.
+  bool has_run(const Steps& block) const noexcept { return runner_.has_run(block); }
 
  private:
   struct Input {

@@ -78,6 +78,10 @@ struct ConditionalStep {
 
 struct Step {
   std::variant<KernelStep, CopyStep, WhileStep, ConditionalStep> what;
+  // For messages about loops and conditionals: which step of the program it is, from 1, those
+  // within others included, and the name of its HLO instruction, which may be empty.
+  std::size_t number = 0;
+  std::string instruction;
 };
 
 // A program as its kernels' caller needs it. Made by read_plan() from what the plugin serialized,

@@ -16,4 +16,15 @@ enum class Values : std::uint8_t { kNumbers, kPositiveNumbers, kZeros, kSpecial,
 void fill(void* data, std::size_t size_bytes, std::int32_t element_type, Values values,
           std::uint64_t seed) noexcept;
 
+// How many inputs fill_varied() can make for conditionals of that many branches.
+inline constexpr std::size_t kMaxVariations = 60;
+
+// Fills an array with values that lead a program along other ways than those of fill(): in the
+// first `num_branches` variations every number is the variation's own, so 0, 1, 2. In the others
+// each array has at random equal, ascending, descending or mixed elements, positive or negative,
+// whole or not, small or large. Integers are at most 100,000, as they may be trip counts. The same
+// for the same variation and seed.
+void fill_varied(void* data, std::size_t size_bytes, std::int32_t element_type,
+                 std::size_t variation, std::size_t num_branches, std::uint64_t seed) noexcept;
+
 }  // namespace cyxla::direct

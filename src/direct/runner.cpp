@@ -28,9 +28,16 @@ void copy_elements(const CopyStep::Dimension* dimension, const CopyStep::Dimensi
   }
 }
 
+// A kernel that counts its calls.
+const void* count_run(const KernelCallFrame* frame) {
+  ++*static_cast<std::uint64_t*>(frame->arguments[0].data);
+  return nullptr;
+}
+
 }  // namespace
 
-Runner::Runner(const Executable& executable) {
+Runner::Runner(const Executable& executable, Counting counting)
+    : is_counting_(counting == Counting::kOn) {
   program_ = add(executable.plan().steps, executable);
   finish(executable.plan().allocations.size());
 }
@@ -38,6 +45,9 @@ Runner::Runner(const Executable& executable) {
 Runner::Block Runner::add(const Steps& steps, const Executable& executable) {
   // The steps of a block stand side by side in operations_, so inner blocks are added first.
   std::vector<Operation> block;
+  if (is_counting_) {
+    block.push_back(add_count(steps));
+  }
   for (const Step& step : steps) {
     if (const auto* kernel = std::get_if<KernelStep>(&step.what)) {
       if (block.empty() || block.back().kind != Kind::kCalls) {
@@ -67,6 +77,18 @@ void Runner::add_call(const KernelStep& step, const Executable& executable) {
   for (const Slice& slice : step.slices) {
     add_argument(slice);
   }
+}
+
+Runner::Operation Runner::add_count(const Steps& block) {
+  const auto begin = static_cast<std::uint32_t>(calls_.size());
+  calls_.push_back(
+      {&count_run, {&kOneWorkgroup, &kFirstWorkgroup, 1, &counts_[&block].argument}, 0});
+  return {Kind::kCalls, begin, begin + 1};
+}
+
+bool Runner::has_run(const Steps& block) const noexcept {
+  const auto count = counts_.find(&block);
+  return count != counts_.end() && count->second.runs > 0;
 }
 
 Runner::Operation Runner::add(const CopyStep& step) {
@@ -112,7 +134,9 @@ std::uint32_t Runner::add_argument(const Slice& slice) {
 
 void Runner::finish(std::size_t num_allocations) {
   for (Call& call : calls_) {
-    call.frame.arguments = arguments_.data() + call.first_argument;
+    if (call.frame.arguments == nullptr) {
+      call.frame.arguments = arguments_.data() + call.first_argument;
+    }
   }
   std::vector<std::size_t> order(slices_.size());
   std::iota(order.begin(), order.end(), std::size_t{0});

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <unordered_map>
 #include <vector>
 
 #include "direct/executable.h"
@@ -16,8 +17,11 @@ namespace cyxla::direct {
 // Context, must not outlive its Executable, and is used by one thread at a time.
 class Runner {
  public:
+  // Whether the runs of each block are counted, which costs a call each.
+  enum class Counting : bool { kOff, kOn };
+
   // Throws std::bad_alloc. Every allocation must be placed before run().
-  explicit Runner(const Executable& executable);
+  explicit Runner(const Executable& executable, Counting counting = Counting::kOff);
   Runner(const Runner&) = delete;
   Runner& operator=(const Runner&) = delete;
 
@@ -33,9 +37,20 @@ class Runner {
   bool run() noexcept { return run(program_); }
   // How many trips such loops may make from now on, all together. There is no limit before.
   void limit_trips(std::uint64_t count) noexcept { trips_left_ = count; }
+  // Whether a block of the executable's plan was run: of a runner that counts.
+  bool has_run(const Steps& block) const noexcept;
 
  private:
   static constexpr std::uint64_t kAnyNumber = std::numeric_limits<std::uint64_t>::max();
+  // What a block that is counted calls first: a kernel of our own with the count as its argument.
+  struct Count {
+    std::uint64_t runs = 0;
+    KernelArgument argument{&runs, sizeof(runs)};
+
+    Count() = default;
+    Count(const Count&) = delete;
+    Count& operator=(const Count&) = delete;
+  };
   // A range of operations_.
   struct Block {
     std::uint32_t begin = 0;
@@ -83,6 +98,7 @@ class Runner {
   Operation add(const WhileStep& step, const Executable& executable);
   Operation add(const ConditionalStep& step, const Executable& executable);
   void add_call(const KernelStep& step, const Executable& executable);
+  Operation add_count(const Steps& block);
   std::uint32_t add_argument(const Slice& slice);
   void finish(std::size_t num_allocations);
 
@@ -103,6 +119,8 @@ class Runner {
   std::vector<std::size_t> first_slot_;  // by allocation: index into slots_
   Block program_;
   std::uint64_t trips_left_ = kAnyNumber;
+  bool is_counting_ = false;
+  std::unordered_map<const Steps*, Count> counts_;  // calls_ has addresses of its elements
 };
 
 }  // namespace cyxla::direct

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/wire.h"
 #include "direct/copy_step.h"
 #include "direct/hlo.h"
 #include "direct/message.h"
@@ -73,6 +74,17 @@ void check_alignment(std::string_view bytes) {
   }
 }
 
+// The name of the HLO instruction in a ThunkInfoProto, which nothing but messages depends on; empty
+// if it has none that can be printed.
+std::string instruction_name(std::string_view info) {
+  constexpr std::size_t kMaxLength = 100;
+  std::string name;
+  wire::for_each_bytes_field(info, 1, [&](std::string_view bytes) { name = bytes; });
+  const bool is_printable =
+      std::all_of(name.begin(), name.end(), [](char c) { return c > ' ' && c <= '~'; });
+  return is_printable && name.size() <= kMaxLength ? name : "";
+}
+
 class StepReader {
  public:
   StepReader(const Buffers& buffers, const std::set<std::string_view>& symbols, Plan& plan)
@@ -107,6 +119,7 @@ class StepReader {
       throw Refusal("the program has more than " + std::to_string(kMaxSteps) + " steps");
     }
     std::string_view name;
+    std::string_view info;
     std::uint32_t kind = 0;
     std::string_view what;
     Message message(bytes, "a step");
@@ -115,8 +128,8 @@ class StepReader {
         case 1:
           name = message.bytes();
           break;
-        case 2:  // info: names for profiles
-          message.ignore_bytes();
+        case 2:
+          info = message.bytes();
           break;
         default:
           if (kind != 0) {
@@ -134,6 +147,10 @@ class StepReader {
       throw Refusal("step " + std::to_string(number) + " is called something else than it is");
     }
     append(kind, what, depth, steps);
+    if (kind == kConditional || kind == kWhile) {
+      steps.back().number = number;
+      steps.back().instruction = instruction_name(info);
+    }
   }
 
   void append(std::uint32_t kind, std::string_view bytes, std::size_t depth, Steps& steps) {

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "direct/unreached.h"
 #include "pjrt/element_type.h"
 
 namespace cyxla::direct {
@@ -44,7 +45,9 @@ const std::array<Verification::Set, 8> Verification::kSets = {{
 }};
 
 Verification::Verification(const Executable& executable, std::vector<std::int32_t> input_types)
-    : executable_(executable), input_types_(std::move(input_types)) {
+    : executable_(executable),
+      input_types_(std::move(input_types)),
+      num_branches_(max_branches(executable.plan().steps)) {
   for (std::size_t i = 0; i < executable.num_inputs(); ++i) {
     const std::size_t itemsize = std::max<std::size_t>(pjrt::itemsize(input_types_[i]), 1);
     input_memory_.push_back(make_aligned(executable.input_bytes(i) + kShift));
@@ -63,14 +66,21 @@ bool Verification::wants(const Set& set) const noexcept {
          set.values == Values::kPositiveNumbers;
 }
 
-std::uint64_t Verification::seed(const Set& set, std::size_t input) noexcept {
-  return static_cast<std::uint64_t>(&set - kSets.data()) << 32 | input;
+void Verification::fill_input(const Set& set, std::size_t input, void* data) const noexcept {
+  const std::size_t size_bytes = executable_.input_bytes(input);
+  if (set.variation) {
+    fill_varied(data, size_bytes, input_types_[input], *set.variation, num_branches_,
+                std::uint64_t{kSets.size() + *set.variation} << 32 | input);
+    return;
+  }
+  const auto number = static_cast<std::uint64_t>(&set - kSets.data());
+  fill(data, size_bytes, input_types_[input], set.values, number << 32 | input);
 }
 
 void Verification::prepare(const Set& set) noexcept {
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
     void* data = place(input_memory_[i], set.is_aligned);
-    fill(data, executable_.input_bytes(i), input_types_[i], set.values, seed(set, i));
+    fill_input(set, i, data);
     inputs_[i].data = data;
   }
   for (std::size_t i = 0; i < outputs_.size(); ++i) {
@@ -84,7 +94,7 @@ void Verification::prepare(const Set& set) noexcept {
 bool Verification::has_changed_inputs(const Set& set) const {
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
     std::vector<std::byte> original(executable_.input_bytes(i));
-    fill(original.data(), original.size(), input_types_[i], set.values, seed(set, i));
+    fill_input(set, i, original.data());
     if (!original.empty() && std::memcmp(original.data(), inputs_[i].data, original.size()) != 0) {
       return true;
     }
@@ -107,21 +117,35 @@ std::string Verification::compare(Context& context, const Reference& reference) 
     if (!wants(set)) {
       continue;
     }
-    prepare(set);
-    if (!reference(inputs_.data(), expected_.data())) {
-      return std::string("the plugin failed to run the program for ") + set.name;
-    }
-    if (!context.run(inputs_.data(), outputs_.data())) {
-      return std::string("a kernel failed when called directly for ") + set.name;
-    }
-    if (has_changed_inputs(set)) {
-      return std::string("a kernel writes to an input for ") + set.name;
-    }
-    if (std::string reason = difference(set); !reason.empty()) {
+    if (std::string reason = compare(set, context, reference); !reason.empty()) {
       return reason;
     }
   }
   return {};
+}
+
+bool Verification::run_variation(Context& context, std::size_t variation) {
+  prepare(varied(variation));
+  return context.run(inputs_.data(), outputs_.data());
+}
+
+std::string Verification::compare_variation(Context& context, const Reference& reference,
+                                            std::size_t variation) {
+  return compare(varied(variation), context, reference);
+}
+
+std::string Verification::compare(const Set& set, Context& context, const Reference& reference) {
+  prepare(set);
+  if (!reference(inputs_.data(), expected_.data())) {
+    return std::string("the plugin failed to run the program for ") + set.name;
+  }
+  if (!context.run(inputs_.data(), outputs_.data())) {
+    return std::string("a kernel failed when called directly for ") + set.name;
+  }
+  if (has_changed_inputs(set)) {
+    return std::string("a kernel writes to an input for ") + set.name;
+  }
+  return difference(set);
 }
 
 std::string Verification::difference(const Set& set) const {

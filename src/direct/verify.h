@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,23 +35,34 @@ class Verification {
   bool run(Context& context);
   // Empty when both routes agree; otherwise the reason, with the first difference.
   std::string compare(Context& context, const Reference& reference);
+  // As run() and compare(), with one of kMaxVariations inputs that lead a program along other ways
+  // (fill_varied). A loop of unknown length may not end for it.
+  bool run_variation(Context& context, std::size_t variation);
+  std::string compare_variation(Context& context, const Reference& reference,
+                                std::size_t variation);
 
  private:
   struct Set {
     const char* name;
     Values values;
     bool is_aligned;
+    std::optional<std::size_t> variation = std::nullopt;  // instead of `values`
   };
   static const std::array<Set, 8> kSets;
 
-  static std::uint64_t seed(const Set& set, std::size_t input) noexcept;
+  static Set varied(std::size_t variation) noexcept {
+    return {"varied numbers", Values::kNumbers, true, variation};
+  }
   bool wants(const Set& set) const noexcept;
+  void fill_input(const Set& set, std::size_t input, void* data) const noexcept;
+  std::string compare(const Set& set, Context& context, const Reference& reference);
   void prepare(const Set& set) noexcept;
   std::string difference(const Set& set) const;
   bool has_changed_inputs(const Set& set) const;
 
   const Executable& executable_;
   std::vector<std::int32_t> input_types_;
+  std::size_t num_branches_;  // the most of any conditional
   // With room to begin off alignment.
   std::vector<AlignedMemory> input_memory_, output_memory_, expected_memory_;
   // What the two routes are given.

@@ -80,8 +80,11 @@ double computed(const Instruction& instruction, const Extent& result,
   if (opcode == "sort") {
     return kComparison * largest * std::log2(std::max(2.0, largest)) * called;
   }
-  if (is_one_of(opcode, {"reduce-window", "select-and-scatter"})) {
-    return largest * window_elements(instruction.window) * called;
+  if (opcode == "reduce-window") {
+    return result.num_elements * window_elements(instruction.window) * called;
+  }
+  if (opcode == "select-and-scatter" && operands.size() > 1) {  // a window for each scattered one
+    return operands[1].num_elements * window_elements(instruction.window) * called;
   }
   if (is_one_of(opcode, {"reduce", "scatter", "map"})) {
     return largest * called;

@@ -10,6 +10,8 @@
 #include "direct/canary.h"
 #include "direct/read_plan.h"
 #include "direct/refusal.h"
+#include "direct/shared_word.h"
+#include "direct/unreached.h"
 #include "direct/verify.h"
 #include "direct/work.h"
 #include "pjrt/compile_options.h"
@@ -27,6 +29,10 @@ constexpr double kMaxTrialTrips = 1e6;
 // A kernel may hold a whole loop, whose trips nobody can count from outside. Only such a loop can
 // reach this limit, and only one that does not end.
 constexpr direct::ChildLimits kLoopLimits{.processor_time = std::chrono::seconds(2)};
+
+// Of all inputs that are tried to reach a block: their work together, and at least so many.
+constexpr double kVariedWork = 4 * direct::kLongWork;
+constexpr double kMinVariations = 8;
 
 // Kernels of several kinds: a fusion that calls the mathematics library, a reduction, a product of
 // a matrix and a vector, a loop, a constant array, an output that is an input.
@@ -79,6 +85,11 @@ std::vector<std::int32_t> input_types(const Signature& signature) {
   return types;
 }
 
+std::uint64_t max_trial_trips(const direct::Plan& plan) {
+  return static_cast<std::uint64_t>(
+      std::clamp(kTrialWork / std::max(plan.work, 1.0), 1.0, kMaxTrialTrips));
+}
+
 }  // namespace
 
 const std::string& DirectRoute::plugin_refusal(bool may_fork) {
@@ -126,7 +137,7 @@ DirectProgram DirectRoute::load(const std::string& serialized, const Signature& 
   }
   auto program = std::make_unique<direct::Executable>(
       direct::read_plan(serialized, expected_of(signature)), symbols_);
-  direct::Context context(*program);
+  direct::Context context(*program, direct::Runner::Counting::kOn);
   direct::Verification verification(*program, input_types(signature));
   if (child == Child::kAlways) {
     const std::string reason = direct::run_in_child([&] { return verification.run(context); });
@@ -137,14 +148,15 @@ DirectProgram DirectRoute::load(const std::string& serialized, const Signature& 
     try_loop(program->plan(), verification, context, child);
   }
   PjrtContext plugin_context(client_, capabilities_, signature, executable);
-  const std::string difference =
-      verification.compare(context, [&](const cyxla_input* inputs, void* const* outputs) {
-        Failure failure;
-        return plugin_context.execute(inputs, outputs, InputPolicy::kCopy, failure);
-      });
+  const direct::Reference reference = [&](const cyxla_input* inputs, void* const* outputs) {
+    Failure failure;
+    return plugin_context.execute(inputs, outputs, InputPolicy::kCopy, failure);
+  };
+  const std::string difference = verification.compare(context, reference);
   if (!difference.empty()) {
     throw direct::Refusal(difference);
   }
+  compare_unreached(program->plan(), verification, context, reference);
   const direct::Plan& plan = program->plan();
   const bool is_short = !plan.has_unbounded_loop && plan.work < direct::kShortWork;
   return {std::move(program), is_short};
@@ -157,8 +169,7 @@ void DirectRoute::try_loop(const direct::Plan& plan, direct::Verification& verif
     throw direct::Refusal(
         "it has a loop of unknown length, and only a child process could see whether it ends");
   }
-  const double trips = std::clamp(kTrialWork / std::max(plan.work, 1.0), 1.0, kMaxTrialTrips);
-  const auto max_trips = static_cast<std::uint64_t>(trips);
+  const std::uint64_t max_trips = max_trial_trips(plan);
   const auto work = [&] {
     context.limit_trips(max_trips);
     return verification.run(context);
@@ -170,6 +181,64 @@ void DirectRoute::try_loop(const direct::Plan& plan, direct::Verification& verif
         "end within " +
         std::to_string(max_trips) + " trips (" + reason + ")");
   }
+}
+
+// What cyxla itself does in a block, copying memory in the right order from and to the right
+// places, is known to be right only once both routes were compared there.
+void DirectRoute::compare_unreached(const direct::Plan& plan, direct::Verification& verification,
+                                    direct::Context& context, const direct::Reference& reference) {
+  const auto doubtful_blocks = [&] {
+    std::vector<direct::UnreachedBlock> blocks = direct::unreached_blocks(plan, context);
+    std::erase_if(blocks, [](const auto& block) { return block.contents.empty(); });
+    return blocks;
+  };
+  std::vector<direct::UnreachedBlock> doubtful = doubtful_blocks();
+  if (doubtful.empty()) {
+    return;
+  }
+  const std::uint64_t usable = usable_variations(plan, verification, context);
+  for (std::size_t variation = 0; variation < direct::kMaxVariations; ++variation) {
+    if ((usable >> variation & 1) == 0) {
+      continue;
+    }
+    const std::string difference = verification.compare_variation(context, reference, variation);
+    if (!difference.empty()) {
+      throw direct::Refusal(difference);
+    }
+    doubtful = doubtful_blocks();
+    if (doubtful.empty()) {
+      return;
+    }
+  }
+  throw direct::Refusal(doubtful.front().name() + " " + doubtful.front().contents +
+                        " and was not reached by the inputs that compare both routes");
+}
+
+// Those that are worth their time, as bits; with loops of unknown length, those that end.
+std::uint64_t DirectRoute::usable_variations(const direct::Plan& plan,
+                                             direct::Verification& verification,
+                                             direct::Context& context) {
+  const double number = std::clamp(kVariedWork / std::max(plan.work, 1.0), kMinVariations,
+                                   static_cast<double>(direct::kMaxVariations));
+  const auto count = static_cast<std::size_t>(number);
+  if (!plan.has_unbounded_loop) {
+    return (std::uint64_t{1} << count) - 1;
+  }
+  direct::SharedWord usable;
+  const std::uint64_t max_trips = std::max<std::uint64_t>(max_trial_trips(plan) / count, 1);
+  // Why the child ended does not matter: what it had finished by then is known.
+  static_cast<void>(direct::run_in_child(
+      [&] {
+        for (std::size_t variation = 0; variation < count; ++variation) {
+          context.limit_trips(max_trips);
+          if (verification.run_variation(context, variation)) {
+            usable.set_bits(std::uint64_t{1} << variation);
+          }
+        }
+        return true;
+      },
+      kLoopLimits));
+  return usable.value();
 }
 
 }  // namespace cyxla::runtime

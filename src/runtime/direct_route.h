@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -48,6 +49,13 @@ class DirectRoute {
                      const pjrt::LoadedExecutable& executable, Child child);
   static void try_loop(const direct::Plan& plan, direct::Verification& verification,
                        direct::Context& context, Child child);
+  // Compares the routes with further inputs until each block that holds more than kernels was
+  // reached. Throws direct::Refusal for a difference or a block that was not.
+  static void compare_unreached(const direct::Plan& plan, direct::Verification& verification,
+                                direct::Context& context, const direct::Reference& reference);
+  static std::uint64_t usable_variations(const direct::Plan& plan,
+                                         direct::Verification& verification,
+                                         direct::Context& context);
 
   const pjrt::Plugin& plugin_;
   const pjrt::Client& client_;

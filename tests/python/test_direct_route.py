@@ -278,3 +278,49 @@ def test_the_kinds_of_steps_are_read_from_the_bytes() -> None:
 def test_bytes_that_are_no_executable_are_refused(broken: bytes) -> None:
     with pytest.raises((ValueError, TypeError)):
         step_kinds(broken)
+
+
+# What cyxla itself does in a branch is compared, or the plugin executes the program.
+
+
+def _rotated(x: Any) -> Any:
+    return jnp.concatenate([x[3:], x[:3]])
+
+
+def _tail(x: Any) -> Any:
+    return jax.lax.fori_loop(0, 50, lambda _, a: jnp.sin(jnp.roll(a, 1)) @ jnp.ones((8, 8)), x)
+
+
+_BRANCHES: dict[str, Any] = {
+    "switch": lambda x, i: jax.lax.switch(i, [lambda x, k=k: jnp.roll(x, k) for k in range(6)], x),
+    "large": lambda x, i: jax.lax.cond(x[0] > 1e30, _rotated, lambda x: x + i, x),
+    "nested": lambda x, i: jax.lax.cond(
+        x[0] > 3, lambda x: jax.lax.cond(i > 20, _tail, jnp.flip, x), lambda x: x * 1.5, x
+    ),
+    "trips": lambda x, i: jax.lax.fori_loop(0, i, lambda _, a: jnp.roll(a, 1) + jnp.sin(a), x),
+}
+
+
+@pytest.mark.parametrize("name", _BRANCHES)
+def test_branches_that_depend_on_numbers_are_reached(name: str) -> None:
+    declared = [jax.ShapeDtypeStruct((8,), "float64"), jax.ShapeDtypeStruct((), "int32")]
+    lowered = cyxla.lower(_BRANCHES[name], declared, platform="cpu")
+    executable, _ = cyxla.compile_program(lowered)
+    assert (executable.route, executable.route_reason) == ("direct", "")
+
+
+def test_a_branch_that_no_input_reaches_is_named() -> None:
+    # A sum that no test inputs have, and more than kernels behind it.
+    unlikely = program(
+        lambda x: jax.lax.cond(jnp.sum(x) == 12345.678, _tail, lambda x: x + 1, x), 8
+    )
+    executable, _ = cyxla.compile_program(unlikely)
+    assert executable.route == "pjrt"
+    assert re.fullmatch(
+        r"(branch \d|the branch for (true|false)) of the conditional in step \d+( \(\S+\))?"
+        r" (copies memory|has a (loop|conditional)) and was not reached by the inputs that compare"
+        r" both routes",
+        executable.route_reason,
+    )
+    with pytest.raises(cyxla.UnsupportedError, match="was not reached by the inputs"):
+        cyxla.compile_program(unlikely, route="direct")

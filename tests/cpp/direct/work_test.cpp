@@ -46,6 +46,14 @@ TEST(Work, CountsTheInputOfAReduction) {
   const std::string reduce_window =
       instruction(11, "reduce-window", kArray, operands({10}) + calls({2}) + window);
   EXPECT_EQ(work({instruction(10, "parameter", kArray), reduce_window}, {sum}), 100 * 7 * 2);
+  // A window for each result, which may be few.
+  const std::string few = instruction(11, "reduce-window", shape(ElementType::kF64, {20}),
+                                      operands({10}) + calls({2}) + window);
+  EXPECT_EQ(work({instruction(10, "parameter", kArray), few}, {sum}), 20 * 7 * 2);
+  const std::string scatter =
+      instruction(12, "select-and-scatter", kArray, operands({10, 11}) + calls({2}) + window);
+  const std::string scattered = instruction(11, "parameter", shape(ElementType::kF64, {20}));
+  EXPECT_EQ(work({instruction(10, "parameter", kArray), scattered, scatter}, {sum}), 20 * 7 * 2);
 }
 
 TEST(Work, CountsTheMultiplicationsOfAProduct) {
