@@ -52,7 +52,7 @@ std::string_view thread_message() noexcept {
     return thread_state.has_ended ? kThreadEnds : kNoMemory;
   }
   const ThreadFailures* const failures = thread_state.failures;
-  return failures == nullptr ? std::string_view("", 0)
+  return failures == nullptr ? std::string_view()
                              : std::string_view(failures->message.data(), failures->message_size);
 }
 
@@ -81,9 +81,7 @@ void record_error(ErrorCode code, const char* format, ...) noexcept {
 std::size_t last_error(char* buffer, std::size_t size) noexcept {
   const std::string_view message = thread_message();
   if (buffer != nullptr && size > 0) {
-    const std::size_t length = std::min(message.size(), size - 1);
-    std::memcpy(buffer, message.data(), length);
-    buffer[length] = '\0';
+    buffer[message.copy(buffer, size - 1)] = '\0';
   }
   return message.size();
 }

@@ -121,7 +121,7 @@ def test_an_executable_is_dropped_during_a_call_that_does_not_hold_it(modules: P
 x, y = np.eye(200, dtype="f4"), np.zeros((200, 200), "f4")
 expected = slow().run([x])[0]
 during = []
-for _ in range(3):
+for _ in range(20):  # a busy machine may let the call end first
     executable = slow()
     spec = c_table.program_spec(executable)
     done = []
@@ -137,6 +137,8 @@ for _ in range(3):
     thread.join()
     assert done == [(0, "")], done
     np.testing.assert_array_equal(y, expected)
+    if any(during):
+        break
 assert any(during)
 """,
     )
