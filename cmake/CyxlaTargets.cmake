@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # How every layer is compiled: cyxla_add_layer(base) makes the static library cyxla_base from the
-# sources beside the calling CMakeLists.txt, linked to the layers named after it.
+# sources beside and below the calling CMakeLists.txt, linked to the layers named after it.
 
 # No -Wpedantic: with it g++ 12 refuses the PJRT header, whatever pragma or -isystem says. -Wrestrict
 # is wrong about std::string in g++ 12 (GCC bug 105329).
@@ -24,7 +24,7 @@ if(CYXLA_CLANG_TIDY)
 endif()
 
 function(cyxla_add_layer layer)
-  file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.cpp")
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.cpp")
   add_library(cyxla_${layer} STATIC ${sources})
   target_include_directories(
     cyxla_${layer} PUBLIC "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/include")

@@ -33,7 +33,7 @@ cdef extern from "base/aligned_memory.h" namespace "cyxla" nogil:
 cdef extern from "pjrt/element_type.h" namespace "cyxla::pjrt" nogil:
     size_t core_itemsize "cyxla::pjrt::itemsize"(int32_t element_type) noexcept
 
-cdef extern from "pjrt/host_callback.h" namespace "cyxla::pjrt" nogil:
+cdef extern from "pjrt/ffi/host_callback.h" namespace "cyxla::pjrt" nogil:
     cdef cppclass Dimensions "std::span<const std::int64_t>":
         size_t size()
         int64_t operator[](size_t i)
@@ -116,7 +116,7 @@ cdef extern from "<string_view>" namespace "std" nogil:
         string_view()
         string_view(const char* data, size_t size)
 
-cdef extern from "direct/program_facts.h" namespace "cyxla::direct" nogil:
+cdef extern from "direct/read/program_facts.h" namespace "cyxla::direct" nogil:
     cdef enum class ElementType:
         pass
     cdef cppclass Product:

@@ -36,7 +36,7 @@ REASON: Final = "compiled a second time, with its small matrix products as kerne
 
 # All arrays of a program together; with more, the libraries are faster.
 _MAX_BYTES: Final = 256 * 1024
-# As of src/direct/work.h, about 50 us. What is saved is about 5 us a call.
+# As of src/direct/read/work.h, about 50 us. What is saved is about 5 us a call.
 _MAX_WORK: Final = 125_000
 # XLA makes kernels of products of matrices of these sizes (DotImplementationStrategy).
 _SMALL_SIDE, _LARGE_SIDE, _MAX_CONTRACTED = 32, 128, 128

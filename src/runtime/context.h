@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "base/aligned_memory.h"
-#include "direct/context.h"
+#include "direct/run/context.h"
 #include "runtime/pjrt_context.h"
 
 namespace cyxla::runtime {

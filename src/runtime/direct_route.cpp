@@ -7,13 +7,13 @@
 #include <utility>
 #include <vector>
 
-#include "direct/canary.h"
-#include "direct/read_plan.h"
+#include "direct/read/read_plan.h"
+#include "direct/read/work.h"
 #include "direct/refusal.h"
-#include "direct/shared_word.h"
-#include "direct/unreached.h"
-#include "direct/verify.h"
-#include "direct/work.h"
+#include "direct/verify/canary.h"
+#include "direct/verify/shared_word.h"
+#include "direct/verify/unreached.h"
+#include "direct/verify/verify.h"
 #include "pjrt/compile_options.h"
 #include "pjrt/element_type.h"
 #include "runtime/pjrt_context.h"

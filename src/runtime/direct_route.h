@@ -7,9 +7,9 @@
 #include <optional>
 #include <string>
 
-#include "direct/executable.h"
-#include "direct/symbols.h"
-#include "direct/verify.h"
+#include "direct/load/executable.h"
+#include "direct/load/symbols.h"
+#include "direct/verify/verify.h"
 #include "pjrt/client.h"
 #include "pjrt/executable.h"
 #include "pjrt/plugin.h"

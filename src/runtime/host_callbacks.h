@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "pjrt/host_callback.h"
+#include "pjrt/ffi/host_callback.h"
 #include "runtime/program.h"
 
 namespace cyxla::runtime {

@@ -14,8 +14,8 @@
 #include <utility>
 #include <vector>
 
-#include "direct/executable.h"
-#include "direct/program_facts.h"
+#include "direct/load/executable.h"
+#include "direct/read/program_facts.h"
 #include "pjrt/client.h"
 #include "pjrt/executable.h"
 #include "runtime/context.h"

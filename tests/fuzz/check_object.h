@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "direct/elf_object.h"
+#include "direct/load/elf_object.h"
 
 namespace cyxla::fuzz {
 

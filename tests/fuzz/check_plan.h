@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "direct/buffers.h"
 #include "direct/plan.h"
+#include "direct/read/buffers.h"
 
 namespace cyxla::fuzz {
 

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string_view>
 
-#include "direct/buffers.h"
+#include "direct/read/buffers.h"
 
 namespace cyxla::fuzz {
 

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "base/wire.h"
+#include "direct/read/shape.h"
 #include "direct/refusal.h"
-#include "direct/shape.h"
 
 namespace cyxla::direct::test {
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "direct/buffers.h"
 #include "direct/messages.h"
+#include "direct/read/buffers.h"
 
 namespace cyxla::direct::test {
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compiled as on a system that the direct route does not know: the plugin has to run everything.
-#include "direct/executable.h"
+#include "direct/load/executable.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 
-#include "direct/elf_object.h"
+#include "direct/load/elf_object.h"
+#include "direct/load/symbols.h"
 #include "direct/refusal.h"
-#include "direct/symbols.h"
 
 namespace cyxla::direct {
 namespace {

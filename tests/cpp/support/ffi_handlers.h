@@ -4,8 +4,8 @@
 #include <atomic>
 #include <cstdint>
 
-#include "pjrt/ffi_abi.h"
-#include "pjrt/ffi_metadata.h"
+#include "pjrt/ffi/abi.h"
+#include "pjrt/ffi/metadata.h"
 
 namespace cyxla::test {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "pjrt/ffi_frame.h"
+#include "pjrt/ffi/frame.h"
 #include "support/ffi_handlers.h"
 
 namespace cyxla::test {

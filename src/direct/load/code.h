@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "direct/load/kernel.h"
+#include "direct/load/symbols.h"
+
+namespace cyxla::direct {
+
+struct Unmap {
+  std::size_t size_bytes = 0;
+  void operator()(std::byte* memory) const noexcept;
+};
+
+// The machine code of a program's kernels, relocated in memory of its own. The memory is writable
+// while it is filled and executable afterwards, never both. Owned by an Executable; kernels must
+// not run after its end. Immutable, so any thread may call the kernels.
+class Code {
+ public:
+  // Throws Refusal. The objects and symbols are not needed afterwards.
+  Code(const std::vector<std::string>& objects, const ExternalSymbols& symbols);
+
+  // Throws Refusal when no object defines it.
+  KernelFunction* kernel(std::string_view name) const;
+  std::size_t size_bytes() const noexcept { return memory_.get_deleter().size_bytes; }
+
+ private:
+  std::unique_ptr<std::byte, Unmap> memory_;
+  std::map<std::string, KernelFunction*, std::less<>> kernels_;
+};
+
+}  // namespace cyxla::direct
