@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that the arrows between cyxla's layers point one way, and the sizes and licences of files.
+"""Checks that imports and includes point one way, and the sizes and licences of files.
 
-    include/cyxla <- src/base <- src/pjrt <- src/direct <- src/runtime <- _runtime.* <- *.py
+    include/cyxla <- src/base <- src/pjrt <- src/direct <- src/runtime <- python/cyxla
+
+`LAYERS` has the folders inside these, and `PACKAGE` the order within the Python package. Files of
+one folder may use each other, but not in a circle.
 
 It prints 'file:line: reason' for each violation and exits with 1 when there is one.
 """
@@ -17,8 +20,19 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 
-# A layer may include from itself and from what stands before it.
-LAYERS = ("include/cyxla", "src/base", "src/pjrt", "src/direct", "src/runtime", "python/cyxla")
+# A layer may include from itself and from what stands before it. The longest prefix counts.
+LAYERS = (
+    "include/cyxla", "src/base", "src/pjrt", "src/pjrt/ffi",
+    "src/direct", "src/direct/read", "src/direct/load", "src/direct/run", "src/direct/verify",
+    "src/runtime", "python/cyxla",
+)  # fmt: skip
+
+# The same for the modules and folders of python/cyxla. `__init__.py` has the package's names and
+# may import anything. A stub has types only, so it may name those of later modules.
+PACKAGE = (
+    "errors", "abi", "dtypes", "memory", "plugins", "ffi", "_runtime", "runtime", "program",
+    "lowering", "compilation", "__main__",
+)  # fmt: skip
 
 # The only headers of the C library and of POSIX that src/ may use; C++ has the rest without '.h'.
 SYSTEM_HEADERS = {
@@ -31,12 +45,19 @@ PJRT_HEADER_USERS = ("src/pjrt/", "python/cyxla/_pjrt.pxd")
 MAX_LINES = 400
 SHORTER_FILES = {"include/cyxla/cyxla.h": 150, "src/runtime/execute.cpp": 200}
 
-# Only these know jax. The second set works without it, so it imports jax, and the first set, late:
+# Only these know JAX. The second set works without it, so it imports JAX, and the first set, late:
 # inside functions, or for type checkers alone.
-JAX_MODULES = {"arguments", "callback_calls", "stablehlo", "tracing"}
-LATE_JAX_MODULES = {"compilation", "debug_options", "jaxlib_targets", "lowering"}
-# These, and plugin_*, work without the extension module, so they import nothing that needs it.
-PURE_MODULES = {"abi", "dtypes", "errors", "memory", "plugins"}
+JAX_MODULES = {
+    "lowering.arguments", "lowering.callbacks", "lowering.jax_internals", "lowering.stablehlo",
+    "lowering.tracing",
+}  # fmt: skip
+LATE_JAX_MODULES = {
+    "compilation.compile", "compilation.debug_options", "ffi.jaxlib", "lowering.lower",
+    "program.versions",
+}  # fmt: skip
+# JAX's private modules change without notice, so one file has all that cyxla takes from them.
+JAX_PRIVATE = ("jax._src", "jaxlib._jax")
+JAX_PRIVATE_MODULE = "lowering.jax_internals"
 
 CYTHON_SUFFIXES = (".pyx", ".pxd", ".pxi")
 SOURCE_SUFFIXES = {".h", ".hpp", ".c", ".cpp", ".py", ".pyx", ".pxd", ".pxi", ".pyi", ".cmake"}
@@ -64,10 +85,12 @@ class Violation(NamedTuple):
 
 def _layer_of(name: str) -> int | None:
     """Return the index of the layer that a path relative to the root, or to src/, belongs to."""
-    for index, layer in enumerate(LAYERS):
-        if name.startswith((f"{layer}/", f"{layer.removeprefix('src/')}/")):
-            return index
-    return None
+    found = [
+        layer
+        for layer in LAYERS
+        if name.startswith((f"{layer}/", f"{layer.removeprefix('src/')}/"))
+    ]
+    return LAYERS.index(max(found, key=len)) if found else None
 
 
 def _include_reason(file: str, bracket: str, header: str) -> str | None:
@@ -109,56 +132,127 @@ def check_includes(file: str, text: str) -> Iterator[Violation]:
             yield Violation(Path(file), number, reason)
 
 
+class Import(NamedTuple):
+    """One import of a Python module; cyxla's own modules are named from the package on."""
+
+    line: int
+    module: str
+    is_late: bool  # inside a function, or for type checkers
+    is_for_types: bool
+
+
 def _is_type_checking(node: ast.AST) -> bool:
     return isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING")
 
 
-def _imports(tree: ast.AST, late: bool = False) -> Iterator[tuple[int, str, bool]]:
-    """Yield (line, module, not at import time) of each import; cyxla's own as 'cyxla.<module>'."""
+def _imports(tree: ast.AST, late: bool = False, types: bool = False) -> Iterator[Import]:
     for node in ast.iter_child_nodes(tree):
+        names: list[str] = []
         if isinstance(node, ast.Import):
-            for alias in node.names:
-                yield node.lineno, alias.name, late
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.level:
+            names = ["a relative import"]
         elif isinstance(node, ast.ImportFrom):
             module = node.module or ""
-            if node.level:
-                module = f"cyxla.{module}".rstrip(".")
             names = [f"{module}.{alias.name}" for alias in node.names]
-            for name in names if module == "cyxla" else [module]:
-                yield node.lineno, name, late
+            if not _module_file(module).is_dir() and module != "cyxla":
+                names = [module]
+        for name in names:
+            yield Import(getattr(node, "lineno", 1), name, late or types, types)
         is_function = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
-        yield from _imports(node, late or is_function or _is_type_checking(node))
+        yield from _imports(node, late or is_function, types or _is_type_checking(node))
 
 
-def _is_pure(module: str) -> bool:
-    return module in PURE_MODULES or module.startswith("plugin_")
+def _module_file(module: str) -> Path:
+    """Return the file or folder of a module of cyxla, which need not exist."""
+    return ROOT / "python" / module.replace(".", "/")
+
+
+def _order(module: str) -> int | None:
+    room = module.partition(".")[0]
+    return PACKAGE.index(room) if room in PACKAGE else None
 
 
 def check_imports(file: str, text: str) -> Iterator[Violation]:
     """Yield the wrong imports of a Python module of the package."""
-    module = Path(file).stem
-    for number, imported, late in _imports(ast.parse(text, file)):
-        top, _, rest = imported.partition(".")
-        target = rest.partition(".")[0] if top == "cyxla" else ""
+    path = Path(file)
+    module = ".".join(path.relative_to("python/cyxla").with_suffix("").parts)
+    if path.stem == "__init__":
+        return
+    if (own := _order(module)) is None:
+        yield Violation(
+            path, 1, f"{module} is not in the order of PACKAGE in tools/check_layers.py"
+        )
+        return
+    for number, imported, is_late, _ in _imports(ast.parse(text, file)):
+        top, _, target = imported.partition(".")
         is_jax = top in {"jax", "jaxlib"}
         reason = None
-        if is_jax and module not in JAX_MODULES | LATE_JAX_MODULES:
+        if imported == "a relative import":
+            reason = "write the whole name of the module: from cyxla..."
+        elif imported.startswith(JAX_PRIVATE) and module != JAX_PRIVATE_MODULE:
+            reason = f"only {JAX_PRIVATE_MODULE} imports {imported}"
+        elif is_jax and module not in JAX_MODULES | LATE_JAX_MODULES:
             reason = f"only {', '.join(sorted(JAX_MODULES | LATE_JAX_MODULES))} import {top}"
-        elif (is_jax or target in JAX_MODULES) and module not in JAX_MODULES and not late:
-            reason = f"{module}.py works without jax: import {imported} inside a function"
-        elif top == "cyxla" and _is_pure(module) and not _is_pure(target):
-            reason = f"{module}.py works without the extension: it must not import {imported}"
+        elif (is_jax or target in JAX_MODULES) and module not in JAX_MODULES and not is_late:
+            reason = f"{module} works without jax: import {imported} inside a function"
+        elif top == "cyxla" and module != "__main__" and path.suffix != ".pyi":
+            room = target.partition(".")[0]
+            other = _order(target)
+            if not room:
+                reason = f"{module} must not import the package; import the module that it needs"
+            elif other is None or other > own:
+                reason = f"{module} must not import {imported}: {room} comes later in the package"
+            elif not any(
+                _module_file(imported).with_suffix(suffix).is_file() for suffix in (".py", ".pyx")
+            ):
+                reason = f"{imported} is not a module: import from the one that defines the name"
         if reason:
-            yield Violation(Path(file), number, reason)
+            yield Violation(path, number, reason)
+
+
+def check_circles() -> Iterator[Violation]:
+    """Yield each circle of modules of the package, and of files of src/ that include each other."""
+    uses: dict[str, set[str]] = {}
+    for path in sorted((ROOT / "python/cyxla").rglob("*.py")):
+        if path.stem != "__init__":
+            name = ".".join(path.relative_to(ROOT / "python").with_suffix("").parts)
+            imports = _imports(ast.parse(path.read_text()))
+            uses[name] = {each.module for each in imports if not each.is_for_types}
+    for path in sorted((ROOT / "src").rglob("*.h")):
+        lines = path.read_text().splitlines()
+        includes = {match[2] for line in lines if (match := INCLUDE.match(line))}
+        uses[path.relative_to(ROOT / "src").as_posix()] = includes
+    for circle in _circles(uses):
+        file = circle[0] if circle[0].endswith(".h") else f"{circle[0].replace('.', '/')}.py"
+        folder = "src" if circle[0].endswith(".h") else "python"
+        yield Violation(Path(folder, file), 1, f"a circle: {' -> '.join(circle)}")
+
+
+def _circles(uses: dict[str, set[str]]) -> Iterator[list[str]]:
+    done: set[str] = set()
+
+    def walk(name: str, path: list[str]) -> Iterator[list[str]]:
+        if name in path:
+            yield [*path[path.index(name) :], name]
+        elif name not in done:
+            for used in sorted(uses[name] & uses.keys()):
+                yield from walk(used, [*path, name])
+            done.add(name)
+
+    for name in uses:
+        yield from walk(name, [])
 
 
 def check_cython_imports(file: str, text: str) -> Iterator[Violation]:
-    """Yield the imports of the extension module from modules that stand after it."""
+    """Yield the imports of the extension module from modules that come later in the package."""
     for number, line in enumerate(text.splitlines(), start=1):
         match = CYTHON_IMPORT.match(line)
         names = next(filter(None, match.groups())).split(",") if match else []
         for target in (name.split()[0] for name in names):
-            if target not in {"errors", "dtypes", "memory"} and not target.startswith("_"):
+            order = _order(target)
+            is_later = order is None or order > PACKAGE.index("_runtime")
+            if is_later and not target.startswith("_"):
                 yield Violation(Path(file), number, f"{file} must not import cyxla.{target}")
 
 
@@ -200,6 +294,7 @@ def main() -> int:
     """Check all files; print the violations and return 1 when there are any."""
     files = list(source_files())
     violations = [violation for path in files for violation in check_file(path)]
+    violations += check_circles()
     for file, line, reason in violations:
         print(f"{file}:{line}: {reason}")
     print(f"{len(files)} files, {len(violations)} violations")

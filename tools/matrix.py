@@ -23,8 +23,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeAlias
 
-from environment import environment_folder, make_bare_environment, make_environment, pip_variables
-from environment import requirements as listed_requirements
+from environment import (
+    environment_folder,
+    make_bare_environment,
+    make_environment,
+    pip_variables,
+    requirements as listed_requirements,
+)
 from package import install_wheel, sources_digest
 from pythons import find_pythons
 from steps import BUILD, ROOT, StepError, digest, is_done, mark_done, run, say, step

@@ -22,16 +22,16 @@ from importlib import metadata
 from pathlib import Path
 
 import cyxla
-from cyxla import (
-    abi,
-    ffi,
-    plugin_advice,
-    plugin_options,
-    plugin_packages,
-    plugins,
-    runtime,
-)
+from cyxla import abi, runtime
 from cyxla.errors import Error, PluginError, counted
+from cyxla.ffi import targets
+from cyxla.plugins import advice, discovery
+from cyxla.plugins.plugin import (
+    PLATFORM_ENVIRONMENT_VARIABLE,
+    PLATFORM_PREFERENCE,
+    PLUGIN_ENVIRONMENT_VARIABLE,
+    Candidate,
+)
 
 __all__ = ["main", "print_runtime"]
 
@@ -80,11 +80,11 @@ def print_runtime() -> None:
     except (Error, ImportError) as error:
         print(f"  {_NOT_LOADED} {type(error).__name__}: {error}")
         return
-    count, fault = ffi.jaxlib_registered()
+    count, fault = targets.jaxlib_registered()
     print(f"  PJRT API: {info.api_version[0]}.{info.api_version[1]}")
     if loaded is not None:
         print(f"  platform: {info.platform} ({loaded.platform_version})")
-        print(f"  dropped options: {', '.join(loaded.dropped_options) or 'none'}")
+        print(f"  dropped options: {', '.join(runtime.dropped_options()) or 'none'}")
     print(f"  options: {dict(info.plugin.create_options)}")
     print(f"  StableHLO: {info.stablehlo_version or 'not told'}")
     print(f"  StableHLO of JAX: {_jax_stablehlo_version()}")
@@ -96,7 +96,8 @@ def print_runtime() -> None:
 
 
 def _direct_calls() -> str:
-    from cyxla import _runtime, routes
+    from cyxla import _runtime
+    from cyxla.compilation import routes
 
     try:
         request = routes.requested_route("auto", outputs_in_place=False)
@@ -155,46 +156,44 @@ def _versions() -> Iterator[str]:
 
 
 def _plugins() -> Iterator[str]:
-    found = plugins.available_plugins()
+    found = discovery.available_plugins()
     for plugin in found:
         yield f"{plugin.platform}: {plugin.source}, {plugin.path}"
     if not found:
         yield "none"
-    for rejected in plugins.rejected_plugins():
+    for rejected in discovery.rejected_plugins():
         yield f"rejected: {rejected}"
 
 
 def _default_plugin() -> Generator[str, None, bool]:
     """What is known about the default plugin; returns whether it loads."""
     try:
-        chosen = plugins.find_plugin()
+        chosen = discovery.find_candidate()
     except PluginError as error:
         yield from str(error).splitlines()
         return False
-    yield f"{chosen.source}, {chosen.path}"
-    yield f"chosen as {_reason(chosen)}"
+    yield f"{chosen.plugin.source}, {chosen.plugin.path}"
+    yield f"chosen as {_reason(chosen.plugin.platform)}"
     if faster := _faster(chosen):
         yield faster
     return (yield from _loaded())
 
 
-def _faster(chosen: plugins.Plugin) -> str:
+def _faster(chosen: Candidate) -> str:
     """Which plugin would be faster than the chosen one, as far as this one's version is known."""
-    library = plugin_packages.installed_library_at(chosen.path)
-    if library is None or chosen.platform != "cpu":
+    if chosen.library is None or chosen.known is None or chosen.plugin.platform != "cpu":
         return ""
-    known = plugin_options.known_options(library.distribution, library.version)
-    installed = [plugin.source for plugin in plugins.available_plugins()]
-    return "" if known is None else plugin_advice.faster_plugin(library.source, known, installed)
+    installed = [plugin.source for plugin in discovery.available_plugins()]
+    return advice.faster_plugin(chosen.library.source, chosen.known, installed)
 
 
-def _reason(chosen: plugins.Plugin) -> str:
-    if os.environ.get(plugins.PLUGIN_ENVIRONMENT_VARIABLE):
-        return f"the path in {plugins.PLUGIN_ENVIRONMENT_VARIABLE}"
-    first = f"the first plugin for {chosen.platform!r}"
-    if os.environ.get(plugins.PLATFORM_ENVIRONMENT_VARIABLE):
-        return f"{first}, which {plugins.PLATFORM_ENVIRONMENT_VARIABLE} asks for"
-    return f"{first}, the first platform with a plugin of {', '.join(plugins.PLATFORM_PREFERENCE)}"
+def _reason(platform: str) -> str:
+    if os.environ.get(PLUGIN_ENVIRONMENT_VARIABLE):
+        return f"the path in {PLUGIN_ENVIRONMENT_VARIABLE}"
+    first = f"the first plugin for {platform!r}"
+    if os.environ.get(PLATFORM_ENVIRONMENT_VARIABLE):
+        return f"{first}, which {PLATFORM_ENVIRONMENT_VARIABLE} asks for"
+    return f"{first}, the first platform with a plugin of {', '.join(PLATFORM_PREFERENCE)}"
 
 
 def _loaded() -> Generator[str, None, bool]:
@@ -225,17 +224,17 @@ def _loaded() -> Generator[str, None, bool]:
 
 def _cache() -> Iterator[str]:
     try:
-        from cyxla import compile_settings, executable_cache
+        from cyxla.compilation import cache, settings
     except ImportError as error:
         yield f"unknown: {error}"
         return
-    folder = compile_settings.requested_folder(None)
+    folder = settings.requested_folder(None)
     if folder is None:
-        yield f"none: {compile_settings.CACHE_ENVIRONMENT_VARIABLE} is not set"
+        yield f"none: {settings.CACHE_ENVIRONMENT_VARIABLE} is not set"
         return
-    count, size_bytes = executable_cache.size_of(folder)
+    count, size_bytes = cache.size_of(folder)
     yield f"{folder}: {counted(count, 'program')}, {size_bytes / 1e6:.1f} MB"
-    if reason := executable_cache.refusal(folder):
+    if reason := cache.refusal(folder):
         yield f"not used: {reason}"
 
 
@@ -254,7 +253,7 @@ def _environment() -> Iterator[str]:
 
 def _jax_stablehlo_version() -> str:
     try:
-        from cyxla import stablehlo
+        from cyxla.lowering import stablehlo
 
         return stablehlo.current_version()
     except ImportError as error:

@@ -75,7 +75,7 @@ cdef extern from "pjrt/compile_options.h" namespace "cyxla::pjrt" nogil:
     cdef cppclass OptionOverrides:
         pass
 
-cdef extern from "_host_callbacks.hpp" namespace "cyxla::glue":
+cdef extern from "_native/host_callbacks.hpp" namespace "cyxla::glue":
     cdef cppclass SharedReference "std::shared_ptr<const void>":
         pass
     SharedReference shared_reference(object kept) except +
@@ -83,7 +83,7 @@ cdef extern from "_host_callbacks.hpp" namespace "cyxla::glue":
     void* give_up_gil() nogil
     void take_gil(void* state) nogil
 
-cdef extern from "_interrupts.hpp" namespace "cyxla::glue" nogil:
+cdef extern from "_native/interrupts.hpp" namespace "cyxla::glue" nogil:
     unsigned long main_thread
     cdef cppclass WaitLength:
         pass
@@ -110,6 +110,8 @@ cdef extern from "<optional>" namespace "std" nogil:
         pass
     cdef cppclass OptionalDouble "std::optional<double>":
         pass
+    cdef cppclass OptionalSize "std::optional<std::size_t>":
+        void emplace(size_t value)
 
 cdef extern from "<string_view>" namespace "std" nogil:
     cdef cppclass string_view:
@@ -236,8 +238,27 @@ cdef extern from "runtime/runtime.h" namespace "cyxla::runtime" nogil:
         Route route
         string reason
         cpp_bool may_fork
+    cdef cppclass CoreRequest "cyxla::runtime::CompileRequest":
+        string code
+        string format
+        OptionOverrides overrides
+        string base_options
+        Signature signature
+        RouteRequest route
+        cpp_bool keeps_serialized
+    cdef cppclass ProgramReference:
+        Program* get() noexcept
+        Program* release() noexcept
+    cdef cppclass CoreCompiled "cyxla::runtime::Compiled":
+        ProgramReference program
+        CoreStatistics statistics
+        string serialized
+    cdef cppclass LoadRequest:
+        string path
+        NamedValues options
+        OptionalSize threads
 
-cdef extern from "_glue.hpp" namespace "cyxla::glue":
+cdef extern from "_native/glue.hpp" namespace "cyxla::glue":
     void set_exception_class(ErrorCode code, object exception_class)
     void translate_exception()
     void raise_last_error()
@@ -250,7 +271,7 @@ cdef extern from "_glue.hpp" namespace "cyxla::glue":
 cdef extern from "runtime/runtime.h" namespace "cyxla::runtime" nogil:
     cdef cppclass Runtime:
         @staticmethod
-        Runtime& load(const string& path, NamedValues options, const cpp_set[string]& optional) except +translate_exception
+        Runtime& load(LoadRequest request) except +translate_exception
         @staticmethod
         Runtime* get() noexcept
         @staticmethod
@@ -258,13 +279,8 @@ cdef extern from "runtime/runtime.h" namespace "cyxla::runtime" nogil:
         const Plugin& plugin()
         const Client& client()
         Capabilities capabilities()
-        const vector[string]& dropped_options()
-        Program* compile(const string& code, const string& format, const OptionOverrides& overrides,
-                         Signature signature, CoreStatistics& statistics,
-                         const RouteRequest& request, const string& debug_options,
-                         string* serialized) except +translate_exception
-        Program* load_compiled(const string& serialized, Signature signature,
-                               const RouteRequest& request) except +translate_exception
+        CoreCompiled compile(CoreRequest request) except +translate_exception
+        CoreCompiled load_compiled(CoreRequest request) except +translate_exception
         DeviceDescription describe_device() except +translate_exception
         string direct_refusal(cpp_bool may_fork) except +translate_exception
         string serialize(const Program& program) except +translate_exception

@@ -4,7 +4,8 @@ from typing import Any, Final, NamedTuple, final
 
 import numpy.typing as npt
 
-from cyxla.compiled_pair import CompileStatistics
+from cyxla.compilation.settings import CompileRequest
+from cyxla.compilation.statistics import CompileStatistics
 from cyxla.dtypes import ArrayType
 
 ABI_VERSION: Final[int]
@@ -17,7 +18,6 @@ class LoadedPlugin(NamedTuple):
     attributes: dict[str, object]
     aliased_inputs: bool
     inplace_outputs: bool
-    dropped_options: tuple[str, ...]
 
 @final
 class Executable:
@@ -59,42 +59,32 @@ class BoundCall:
     def outputs(self) -> tuple[npt.NDArray[Any] | None, ...] | None: ...
     def __call__(self) -> tuple[npt.NDArray[Any], ...]: ...
 
+class Measured(NamedTuple):
+    seconds: float
+    program_bytes: int
+    code_bytes: int | None
+    argument_bytes: int | None
+    output_bytes: int | None
+    temporary_bytes: int | None
+    flops: float | None
+    instructions: int | None
+
+class Compiled(NamedTuple):
+    executable: Executable
+    measured: Measured
+    serialized: bytes
+    marks_donation: bool
+
 def set_statistics(executable: Executable, statistics: CompileStatistics) -> None: ...
 def load_runtime(
-    path: str, create_options: Mapping[str, object], optional: frozenset[str]
+    path: str,
+    create_options: Mapping[str, object],
+    threads: int | None = None,
 ) -> LoadedPlugin: ...
 def loaded_runtime() -> LoadedPlugin | None: ...
 def shutdown() -> None: ...
-def compile_code(
-    code: bytes,
-    code_format: str,
-    overrides: Mapping[str, bool | int | float | str],
-    name: str,
-    inputs: Sequence[ArrayType],
-    outputs: Sequence[ArrayType],
-    needs_python: bool,
-    input_names: Sequence[str] | None = None,
-    in_place_outputs: Sequence[int] = (),
-    route: str = "pjrt",
-    route_reason: str = "",
-    may_fork: bool = True,
-    *,
-    debug_options: bytes = b"",
-    host_callbacks: object = None,
-    keep: bool = False,
-) -> tuple[Executable, dict[str, Any]]: ...
-def load_code(
-    serialized: bytes,
-    name: str,
-    inputs: Sequence[ArrayType],
-    outputs: Sequence[ArrayType],
-    marks_donation: bool,
-    input_names: Sequence[str] | None = None,
-    in_place_outputs: Sequence[int] = (),
-    route: str = "pjrt",
-    route_reason: str = "",
-    may_fork: bool = True,
-) -> Executable: ...
+def compile_code(request: CompileRequest, code: bytes) -> Compiled: ...
+def load_code(request: CompileRequest, serialized: bytes, marks_donation: bool) -> Compiled: ...
 def write_program_file(
     name: str,
     platform: str,

@@ -7,8 +7,8 @@ from cpython.pycapsule cimport PyCapsule_New
 from cpython.ref cimport Py_INCREF
 from libc.stdint cimport int32_t, int64_t, uint64_t, uintptr_t
 from libcpp cimport bool as cpp_bool
-from libcpp.set cimport set as cpp_set
 from libcpp.string cimport string
+from libcpp.utility cimport move
 from libcpp.vector cimport vector
 
 from cyxla._core cimport *
@@ -34,11 +34,11 @@ main_thread = find_main_thread().ident
 
 globals()["ABI_VERSION"] = <int>ABI_VERSION
 
-include "_arrays.pxi"
-include "_executable.pxi"
-include "_bound_call.pxi"
-include "_host_callbacks.pxi"
-include "_program_file.pxi"
+include "_native/arrays.pxi"
+include "_native/executable.pxi"
+include "_native/bound_call.pxi"
+include "_native/host_callbacks.pxi"
+include "_native/program_file.pxi"
 
 
 # The functions of _runtime.pxd.
@@ -107,7 +107,6 @@ class LoadedPlugin(NamedTuple):
     attributes: dict[str, object]
     aliased_inputs: bool
     inplace_outputs: bool
-    dropped_options: tuple[str, ...]
 
 
 _loaded = None
@@ -140,21 +139,23 @@ cdef Runtime* need_runtime() except NULL:
     return runtime
 
 
-def load_runtime(str path, create_options, optional):
-    """Load a plugin and make its client; once per process. Raises PluginError."""
-    cdef NamedValues options
-    cdef cpp_set[string] optional_names
-    cdef string native_path = path.encode("utf-8", "surrogateescape")
+def load_runtime(str path, create_options, threads=None):
+    """Load a plugin and make its client, with `threads` as cap on its thread pool; once per process.
+
+    Raises PluginError.
+    """
+    cdef LoadRequest request
+    request.path = path.encode("utf-8", "surrogateescape")
     for name, value in create_options.items():
-        set_option(options, name, value)
-    for name in optional:
-        optional_names.insert(<string>name.encode())
+        set_option(request.options, name, value)
+    if threads is not None:
+        request.threads.emplace(<size_t>threads)
     cdef WaitLength length
     cdef InterruptibleWait wait
     wait.begin(length, b"\ncyxla: Ctrl-C is noted; it takes effect once the plugin is loaded\n")
     try:
         with nogil:
-            Runtime.load(native_path, options, optional_names)
+            Runtime.load(move(request))
     finally:
         wait.end()
     global _loaded
@@ -174,7 +175,6 @@ cdef describe_plugin(Runtime* runtime):
         attributes=attributes,
         aliased_inputs=runtime.capabilities().aliased_inputs,
         inplace_outputs=runtime.capabilities().inplace_outputs,
-        dropped_options=tuple(option.decode() for option in runtime.dropped_options()),
     )
 
 
@@ -189,7 +189,7 @@ def shutdown():
         Runtime.shut_down()
 
 
-include "_compilation.pxi"
+include "_native/compilation.pxi"
 
 
 def register_ffi_handler(str name, str platform, uintptr_t address):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from cyxla.errors import AbiError, Error
 
-__all__ = ["abi_version", "check_abi", "get_include"]
+__all__ = ["abi_version", "check_abi", "get_include", "package_version"]
 
 _HEADER = Path("cyxla", "cyxla.h")
 _VERSION = re.compile(r"^#define CYXLA_ABI_VERSION (\d+)$", re.MULTILINE)
@@ -52,6 +52,16 @@ def check_abi(version: int) -> None:
             f"has {own}: rebuild the module against the installed cyxla, or install the cyxla that "
             "it was built for"
         )
+
+
+def package_version() -> str:
+    """Return the version of the installed cyxla, "0+unknown" in a tree that is not installed."""
+    from importlib import metadata
+
+    try:
+        return metadata.version("cyxla")
+    except metadata.PackageNotFoundError:
+        return "0+unknown"
 
 
 @functools.cache

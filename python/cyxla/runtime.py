@@ -14,43 +14,34 @@ import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType, ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from cyxla import ffi, xla_flags
 from cyxla.errors import ArgumentError, Error, ForkError, PluginError, refuse_reload
-from cyxla.plugin_advice import load_advice
-from cyxla.plugin_environment import set_tpu_variables
-from cyxla.plugin_options import OptionValue, checked_options, known_options, optional_names
-from cyxla.plugin_packages import installed_library_at
-from cyxla.plugin_preload import open_libraries
-from cyxla.plugins import (
-    PLATFORM_ENVIRONMENT_VARIABLE,
-    Plugin,
-    check_plugin_file,
-    chosen_by_preference,
-    find_plugin,
-    plugin_from_path,
-)
-from cyxla.thread_cap import (
+from cyxla.ffi import targets
+from cyxla.plugins.advice import load_advice, other_platform_advice
+from cyxla.plugins.client import client_code, make_client
+from cyxla.plugins.discovery import candidate_for, chosen_by_preference
+from cyxla.plugins.jax_environment import set_tpu_variables
+from cyxla.plugins.options import OptionValue, checked_options, optional_names
+from cyxla.plugins.plugin import Candidate, Plugin
+from cyxla.plugins.preload import open_libraries
+from cyxla.plugins.thread_cap import (
     THREADS_ENVIRONMENT_VARIABLE,
     check_devices,
     checked_threads,
-    pool_size,
     threads_from_environment,
 )
-
-if TYPE_CHECKING:
-    from cyxla._runtime import LoadedPlugin
+from cyxla.plugins.xla_flags import check_for_plugin
 
 __all__ = [
     "ErrorInfo",
     "RuntimeInfo",
     "current_platform",
-    "ensure_loaded",
+    "dropped_options",
     "error_info",
     "initialize",
     "is_initialized",
-    "load_environments",
+    "loaded_candidate",
     "runtime_info",
 ]
 
@@ -95,6 +86,7 @@ class ErrorInfo(NamedTuple):
 
 class _State(NamedTuple):
     info: RuntimeInfo
+    candidate: Candidate
     options: Mapping[str, OptionValue]  # as asked for: the plugin may have dropped some
     jax_targets: bool
     process: int
@@ -103,7 +95,6 @@ class _State(NamedTuple):
 # Reentrant: registering handlers imports modules of other packages, which may call into cyxla.
 _lock = threading.RLock()
 _state: _State | None = None
-_load_environments: list[Mapping[str, str]] = []
 
 
 def initialize(
@@ -154,7 +145,9 @@ def initialize(
         checked_threads(threads)
     options = {} if options is None else options
     if _state is None:
-        chosen, advice = _chosen_plugin(plugin, platform)
+        chosen = candidate_for(plugin, platform)
+        was_preferred = plugin is None and platform is None and chosen_by_preference()
+        advice = other_platform_advice(chosen.plugin.platform, was_preferred=was_preferred)
         with _lock:
             if _state is None:
                 return _load(chosen, advice, options, jax_targets, threads).info
@@ -179,18 +172,13 @@ def initialize(
     return state.info
 
 
-def ensure_loaded() -> RuntimeInfo:
-    """Return the loaded plugin's details; load the default plugin if there is none yet."""
-    return initialize() if _state is None else _own_state().info
-
-
 def runtime_info() -> RuntimeInfo:
     """Return the loaded plugin's details; load the default plugin if there is none yet.
 
     Raises:
         PluginError: no plugin is loaded, and the default one cannot be.
     """
-    return ensure_loaded()
+    return initialize() if _state is None else _own_state().info
 
 
 def is_initialized() -> bool:
@@ -207,12 +195,19 @@ def current_platform() -> str | None:
     return None if _state is None else _state.info.plugin.platform
 
 
-def load_environments() -> tuple[Mapping[str, str], ...]:
-    """Return the environment variables at each attempt to load a plugin, the last one's last.
+def dropped_options() -> tuple[str, ...]:
+    """Return cyxla's own client options that the loaded plugin does not know."""
+    state = _own_state()
+    return tuple(sorted(state.options.keys() - state.info.plugin.create_options.keys()))
 
-    XLA reads some at the first attempt, others at each, and does not look at them again.
+
+def loaded_candidate() -> Candidate:
+    """Return the loaded plugin with what discovery knew of it.
+
+    Raises:
+        Error: no plugin is loaded in this process.
     """
-    return tuple(_load_environments)
+    return _own_state().candidate
 
 
 def error_info() -> ErrorInfo:
@@ -223,57 +218,23 @@ def error_info() -> ErrorInfo:
     return ErrorInfo(0, "") if _state is None else ErrorInfo(*_extension().error_info())
 
 
-def _chosen_plugin(
-    plugin: Plugin | str | os.PathLike[str] | None, platform: str | None
-) -> tuple[Plugin, str]:
-    """Return the plugin that the arguments mean, and advice in case it cannot be loaded."""
-    if plugin is None:
-        found = find_plugin(platform)
-        if found.platform == "cpu":
-            return found, ""
-        if platform is not None or not chosen_by_preference():
-            return found, _elsewhere(found.platform)
-        return found, (
-            f"{found.platform!r} was chosen as the most preferred platform that has a plugin. "
-            f"If this machine has no such device, set {PLATFORM_ENVIRONMENT_VARIABLE}=cpu"
-        )
-    if isinstance(plugin, Plugin):
-        if platform not in (None, plugin.platform):
-            raise ArgumentError(
-                f"platform={platform!r} contradicts the plugin {plugin.path}, which is for "
-                f"{plugin.platform!r}: leave platform out, or give another plugin"
-            )
-        path = Path(plugin.path)
-        check_plugin_file(path, plugin.source)
-        return plugin._replace(path=path.absolute()), _elsewhere(plugin.platform)
-    found = plugin_from_path(Path(plugin), platform)
-    return found, _elsewhere(found.platform)
-
-
-def _elsewhere(platform: str) -> str:
-    advice = f"use platform='cpu' or set {PLATFORM_ENVIRONMENT_VARIABLE}=cpu"
-    return "" if platform == "cpu" else f"To compute on the CPU instead, {advice}"
-
-
 def _load(
-    plugin: Plugin,
+    candidate: Candidate,
     advice: str,
     options: Mapping[str, Any],
     jax_targets: bool,
     threads: int | None,
 ) -> _State:
     global _state
-    library = installed_library_at(plugin.path)
-    known = library and known_options(library.distribution, library.version)
+    plugin = candidate.plugin
     create_options: dict[str, OptionValue] = {}
     for some in (plugin.create_options, options):
         create_options |= checked_options(
-            some,
-            plugin=f"the plugin {plugin.path} ({plugin.source})",
-            platform=plugin.platform,
-            known=known,
+            some, plugin=candidate.described, platform=plugin.platform, known=candidate.known
         )
-    optional = optional_names(plugin.platform, plugin.create_options, known) - set(options)
+    optional = (
+        optional_names(plugin.platform, plugin.create_options, candidate.known) - options.keys()
+    )
     if threads is None:
         threads = threads_from_environment()
     check_devices(create_options, threads)
@@ -284,29 +245,20 @@ def _load(
     if plugin.platform == "tpu":
         set_tpu_variables()
     if plugin.platform == "cpu":  # a client in a child process would take a GPU's memory
-        xla_flags.check_for_plugin(
-            plugin.path,
-            create_options,
-            optional,
-            plugin.preload,
-            f"the plugin {plugin.path} ({plugin.source})",
-        )
+        check_for_plugin(candidate.described, client_code(plugin, create_options, optional))
     lost = open_libraries(plugin.path, plugin.source, plugin.preload)
     try:
-        with pool_size(threads):
-            _load_environments.append(dict(os.environ))
-            loaded: LoadedPlugin = extension.load_runtime(
-                str(plugin.path), create_options, optional
-            )
+        loaded, used = make_client(
+            extension.load_runtime, str(plugin.path), create_options, optional, threads
+        )
     except PluginError as error:
         text = str(error)
         if str(plugin.path) not in text:
-            text = f"the plugin {plugin.path} ({plugin.source}) cannot be used: {text}"
+            text = f"{candidate.described} cannot be used: {text}"
+        library = candidate.library
         distribution = plugin.source if library is None else library.distribution
         lines = [text, *lost, load_advice(plugin.platform, distribution, text), advice]
         raise PluginError("\n".join(filter(None, lines))) from error
-    dropped = loaded.dropped_options
-    used = {name: value for name, value in create_options.items() if name not in dropped}
     info = RuntimeInfo(
         api_version=loaded.api_version,
         platform=loaded.platform_name,
@@ -317,9 +269,9 @@ def _load(
         threads=threads,
     )
     atexit.register(extension.shutdown)
-    state = _State(info, create_options, jax_targets, os.getpid())
+    state = _State(info, candidate, create_options, jax_targets, os.getpid())
     try:
-        ffi.attach(
+        targets.attach(
             plugin.platform,
             extension.register_ffi_handler,
             register_earlier=jax_targets,

@@ -10,7 +10,6 @@ namespace {
 constexpr std::uint32_t kExecutableBuildOptions = 3;
 constexpr std::uint32_t kEnvOptionOverrides = 7;
 constexpr std::uint32_t kDeviceOrdinal = 1;
-constexpr std::uint32_t kDebugOptions = 3;
 constexpr std::uint32_t kNumReplicas = 4;
 constexpr std::uint32_t kNumPartitions = 5;
 constexpr std::uint32_t kMapKey = 1;
@@ -35,18 +34,14 @@ struct AppendOverride {
 
 }  // namespace
 
-std::string serialize_compile_options(const OptionOverrides& overrides,
-                                      std::string_view debug_options) {
+std::string serialize_compile_options(const OptionOverrides& overrides, std::string_view base) {
   constexpr auto kNoDevice = static_cast<std::uint64_t>(std::int64_t{-1});
   std::string build_options;
   wire::append_varint_field(build_options, kDeviceOrdinal, kNoDevice);
-  if (!debug_options.empty()) {
-    wire::append_bytes_field(build_options, kDebugOptions, debug_options);
-  }
   wire::append_varint_field(build_options, kNumReplicas, 1);
   wire::append_varint_field(build_options, kNumPartitions, 1);
 
-  std::string result;
+  std::string result(base);
   wire::append_bytes_field(result, kExecutableBuildOptions, build_options);
   for (const auto& [name, value] : overrides) {
     std::string override_value;

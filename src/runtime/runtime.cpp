@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/asymmetric_fence.h"
+#include "base/environment_variable.h"
 #include "base/error.h"
 #include "base/plugin_scope.h"
 #include "direct/refusal.h"
@@ -34,41 +35,13 @@ const pjrt::Plugin& load_plugin(const std::string& path) {
   return *plugin;
 }
 
-// The optional option that the plugin's message complains about, if any.
-std::optional<std::string> refused_option(const std::string& message,
-                                          const pjrt::NamedValues& options,
-                                          const std::set<std::string>& optional) {
-  for (const std::string& name : optional) {
-    if (options.contains(name) && message.find(name) != std::string::npos) {
-      return name;
-    }
-  }
-  return std::nullopt;
-}
-
-pjrt::Client make_client(const pjrt::Api& api, pjrt::NamedValues options,
-                         const std::set<std::string>& optional,
-                         std::vector<std::string>& dropped_options) {
-  while (true) {
-    try {
-      return pjrt::Client::create(api, options);
-    } catch (const Error& error) {
-      const std::optional<std::string> refused = refused_option(error.what(), options, optional);
-      if (!refused) {
-        throw;
-      }
-      options.erase(*refused);
-      dropped_options.push_back(*refused);
-    }
-  }
-}
-
-constexpr std::string_view kAsynchronous = "asynchronous";
+// PJRT has no option for it: XLA:CPU reads this when it makes a client.
+constexpr const char* kPoolSizeVariable = "PJRT_NPROC";
 
 // Older plugins ignore the option without a word.
 bool asks_for_synchrony(const pjrt::Api& api, const pjrt::NamedValues& options) {
   constexpr int kFirstMinor = 115;
-  const auto found = options.find(std::string(kAsynchronous));
+  const auto found = options.find("asynchronous");
   const bool* value = found == options.end() ? nullptr : std::get_if<bool>(&found->second);
   return api.version().minor >= kFirstMinor && value != nullptr && !*value;
 }
@@ -79,19 +52,20 @@ bool marks_donation(std::string_view code) noexcept {
          code.find("jax.buffer_donor") != std::string_view::npos;
 }
 
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
 }  // namespace
 
-Runtime::Runtime(const pjrt::Plugin& plugin, pjrt::Client client,
-                 std::vector<std::string> dropped_options)
+Runtime::Runtime(const pjrt::Plugin& plugin, pjrt::Client client)
     : plugin_(plugin),
       client_(std::move(client)),
       ffi_registry_(plugin_.api()),
       capabilities_(probe_capabilities(*client_)),
-      direct_route_(plugin_, *client_, capabilities_),
-      dropped_options_(std::move(dropped_options)) {}
+      direct_route_(plugin_, *client_, capabilities_) {}
 
-Runtime& Runtime::load(const std::string& path, pjrt::NamedValues options,
-                       const std::set<std::string>& optional) {
+Runtime& Runtime::load(LoadRequest request) {
   const std::lock_guard lock(load_mutex);
   const PluginScope plugin_scope;
   if (get() != nullptr) {
@@ -100,14 +74,16 @@ Runtime& Runtime::load(const std::string& path, pjrt::NamedValues options,
                     "; one plugin is loaded per process");
   }
   prepare_asymmetric_fences();
-  const pjrt::Plugin& plugin = load_plugin(path);
-  std::vector<std::string> dropped_options;
-  const bool is_synchronous = asks_for_synchrony(plugin.api(), options);
-  pjrt::Client client = make_client(plugin.api(), std::move(options), optional, dropped_options);
-  note_pool(is_synchronous &&
-            std::ranges::find(dropped_options, kAsynchronous) == dropped_options.end());
-  std::unique_ptr<Runtime> runtime(
-      new Runtime(plugin, std::move(client), std::move(dropped_options)));
+  const pjrt::Plugin& plugin = load_plugin(request.path);
+  const bool is_synchronous = asks_for_synchrony(plugin.api(), request.options);
+  std::optional<EnvironmentVariable> pool_size;
+  if (request.threads) {
+    pool_size.emplace(kPoolSizeVariable, std::to_string(*request.threads));
+  }
+  pjrt::Client client = pjrt::Client::create(plugin.api(), request.options);
+  pool_size.reset();
+  note_pool(is_synchronous);
+  std::unique_ptr<Runtime> runtime(new Runtime(plugin, std::move(client)));
   if (pthread_atfork(nullptr, nullptr,
                      [] { forked_child.store(true, std::memory_order_relaxed); }) != 0) {
     throw std::bad_alloc();
@@ -141,54 +117,58 @@ std::shared_lock<std::shared_mutex> Runtime::stay_open(const char* what) {
   return lock;
 }
 
-Program* Runtime::compile(std::string_view code, std::string_view format,
-                          const pjrt::OptionOverrides& overrides, Signature signature,
-                          CompileStatistics& statistics, const RouteRequest& request,
-                          std::string_view debug_options, std::string* serialized) {
+Compiled Runtime::compile(CompileRequest request) {
   const std::shared_lock lock = stay_open("compile");
   const PluginScope plugin_scope;
   destroy_idle_programs();
-  signature.marks_donation = marks_donation(code);
+  request.signature.marks_donation = marks_donation(request.code);
+  Compiled compiled;
+  CompileStatistics& statistics = compiled.statistics;
   const auto start = std::chrono::steady_clock::now();
   pjrt::LoadedExecutable executable =
-      client_->compile(code, format, pjrt::serialize_compile_options(overrides, debug_options));
-  statistics.seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  const bool is_needed = serialized != nullptr || request.route != RouteRequest::Route::kPjrt;
-  std::string bytes = is_needed ? executable.serialize() : std::string();
-  statistics.memory = executable.memory_statistics(bytes);
+      client_->compile(request.code, request.format,
+                       pjrt::serialize_compile_options(request.overrides, request.base_options));
+  statistics.seconds = seconds_since(start);
+  const bool is_needed =
+      request.keeps_serialized || request.route.route != RouteRequest::Route::kPjrt;
+  std::string serialized = is_needed ? executable.serialize() : std::string();
+  statistics.memory = executable.memory_statistics(serialized);
   statistics.flops = executable.flops();
   if (const auto optimized = executable.optimized_program()) {
     statistics.instructions = optimized->num_instructions();
     if (const auto input_types = optimized->input_types()) {
-      check_inputs(*input_types, signature);
+      check_inputs(*input_types, request.signature);
     }
   }
-  Program* program = add_program(std::move(executable), std::move(signature), request, bytes);
-  if (serialized != nullptr) {
-    *serialized = std::move(bytes);
+  compiled.program = add_program(std::move(executable), request, serialized);
+  if (request.keeps_serialized) {
+    compiled.serialized = std::move(serialized);
   }
-  return program;
+  return compiled;
 }
 
-Program* Runtime::load_compiled(const std::string& serialized, Signature signature,
-                                const RouteRequest& request) {
+Compiled Runtime::load_compiled(CompileRequest request) {
   const std::shared_lock lock = stay_open("load a compiled program");
   const PluginScope plugin_scope;
   destroy_idle_programs();
+  Compiled compiled;
+  const auto start = std::chrono::steady_clock::now();
+  pjrt::LoadedExecutable executable = client_->deserialize(request.code);
+  compiled.statistics.seconds = seconds_since(start);
   // Not serialized anew for the direct route: that would leave out what it reads.
-  return add_program(client_->deserialize(serialized), std::move(signature), request, serialized);
+  compiled.program = add_program(std::move(executable), request, request.code);
+  return compiled;
 }
 
-Program* Runtime::add_program(pjrt::LoadedExecutable executable, Signature signature,
-                              const RouteRequest& request, const std::string& serialized) {
+ProgramReference Runtime::add_program(pjrt::LoadedExecutable executable, CompileRequest& request,
+                                      const std::string& serialized) {
   auto program = std::make_unique<Program>(*client_, capabilities_, std::move(executable),
-                                           std::move(signature));
-  choose_route(*program, request, serialized);
+                                           std::move(request.signature));
+  choose_route(*program, request.route, serialized);
   const std::lock_guard programs_lock(programs_mutex_);
   dropped_.reserve(programs_.size() + dropped_.size() + 1);  // so that drop() never allocates
   programs_.push_back(program.get());
-  return program.release();
+  return ProgramReference(program.release());
 }
 
 void Runtime::choose_route(Program& program, const RouteRequest& request,

@@ -6,42 +6,28 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <shared_mutex>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "pjrt/client.h"
-#include "pjrt/compile_options.h"
 #include "pjrt/device.h"
 #include "pjrt/ffi/gpu_custom_call.h"
 #include "pjrt/ffi/registry.h"
 #include "pjrt/plugin.h"
 #include "runtime/capabilities.h"
+#include "runtime/compilation.h"
 #include "runtime/direct_route.h"
 #include "runtime/program.h"
 
 namespace cyxla::runtime {
 
-// What compiling cost and what the plugin says of the result.
-struct CompileStatistics {
-  double seconds = 0;
-  pjrt::MemoryStatistics memory;
-  std::optional<double> flops;
-  std::optional<std::int64_t> instructions;
-};
-
-// How a program is to be executed.
-struct RouteRequest {
-  enum class Route : std::uint8_t {
-    kAuto,  // directly where that is possible
-    kPjrt,
-    kDirect,  // directly, or not at all
-  };
-  Route route = Route::kPjrt;
-  std::string reason;    // why kPjrt, or why this form of a program, in a sentence
-  bool may_fork = true;  // whether programs may be tried in a child process
+// A plugin to load, and how.
+struct LoadRequest {
+  std::string path;
+  pjrt::NamedValues options;           // of the client
+  std::optional<std::size_t> threads;  // cap on the plugin's thread pool
 };
 
 // The process's one runtime: a plugin, its client, and the programs compiled with it. Made once and
@@ -49,10 +35,8 @@ struct RouteRequest {
 // thread.
 class Runtime {
  public:
-  // Loads a plugin and makes its client. Options named in `optional` are left out when the plugin
-  // says that it does not know them. Throws Error (kPlugin); a failed load can be tried again.
-  static Runtime& load(const std::string& path, pjrt::NamedValues options,
-                       const std::set<std::string>& optional);
+  // Loads a plugin and makes its client. Throws Error (kPlugin); a failed load can be tried again.
+  static Runtime& load(LoadRequest request);
   // The loaded runtime or null.
   static Runtime* get() noexcept;
   // Waits for calls in flight, then destroys all programs and the client. Nothing happens without a
@@ -70,19 +54,14 @@ class Runtime {
   const pjrt::Plugin& plugin() const noexcept { return plugin_; }
   const pjrt::Client& client() const noexcept { return *client_; }
   Capabilities capabilities() const noexcept { return capabilities_; }
-  const std::vector<std::string>& dropped_options() const noexcept { return dropped_options_; }
 
-  // Compiles and gives the one reference to the result. Throws Error (kCompile, kShutdown, kFork).
-  // `serialized` gets what load_compiled() takes, empty when the plugin cannot serialize.
-  Program* compile(std::string_view code, std::string_view format,
-                   const pjrt::OptionOverrides& overrides, Signature signature,
-                   CompileStatistics& statistics, const RouteRequest& request = {},
-                   std::string_view debug_options = {}, std::string* serialized = nullptr);
-  // As compile(), from what an earlier one serialized with this very plugin: the signature is the
-  // one of the program compiled then. The bytes are machine code that will run, so they must come
-  // from where nobody else can write. Throws Error as well when the plugin refuses them.
-  Program* load_compiled(const std::string& serialized, Signature signature,
-                         const RouteRequest& request = {});
+  // Throws Error (kCompile, kShutdown, kFork).
+  Compiled compile(CompileRequest request);
+  // Loads a program that compile() serialized with this very plugin: `code` is that, the signature
+  // is the one of the program compiled then, and options do not apply. The bytes are machine code
+  // that will run, so they must come from where nobody else can write. Throws Error as well when
+  // the plugin refuses them.
+  Compiled load_compiled(CompileRequest request);
   // Throws Error (kShutdown, kFork).
   pjrt::DeviceDescription describe_device();
   // Why the plugin's programs are not executed directly; empty when they may be.
@@ -107,14 +86,13 @@ class Runtime {
   static void destroy_dropped() noexcept;
 
  private:
-  Runtime(const pjrt::Plugin& plugin, pjrt::Client client,
-          std::vector<std::string> dropped_options);
+  Runtime(const pjrt::Plugin& plugin, pjrt::Client client);
 
   static void check_not_forked(const char* what);
   // Keeps the runtime open, shared with others. Throws Error (kShutdown, kFork) when it is not.
   std::shared_lock<std::shared_mutex> stay_open(const char* what);
-  Program* add_program(pjrt::LoadedExecutable executable, Signature signature,
-                       const RouteRequest& request, const std::string& serialized);
+  ProgramReference add_program(pjrt::LoadedExecutable executable, CompileRequest& request,
+                               const std::string& serialized);
   void choose_route(Program& program, const RouteRequest& request, const std::string& serialized);
   // A set of programs as 64 bits; different ones may share a bit.
   static std::uint64_t bit_of(const Program* program) noexcept {
@@ -130,7 +108,6 @@ class Runtime {
   pjrt::FfiRegistry ffi_registry_;
   Capabilities capabilities_;
   DirectRoute direct_route_;
-  std::vector<std::string> dropped_options_;
 
   std::mutex shut_down_mutex_;  // held by whoever shuts down, for as long as that takes
   std::shared_mutex

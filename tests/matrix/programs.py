@@ -23,8 +23,16 @@ from jax.experimental import sparse
 
 from direct_functions import integers, key
 from direct_table import INTEGERS
-from program_table import KINDS, Kind, both, matrix, positive_definite, unit, vector
-from program_table import well_conditioned as regular
+from program_table import (
+    KINDS,
+    Kind,
+    both,
+    matrix,
+    positive_definite,
+    unit,
+    vector,
+    well_conditioned as regular,
+)
 
 SINGLE, DOUBLE = ("float32", "complex64"), ("float64", "complex128")
 # Relative to the largest value of an output, by the output's type; others must be equal.

@@ -17,7 +17,9 @@ import pytest
 import cyxla
 from child_process import run_process
 from cpu_plugins import CPU_LIBRARIES, variables
-from cyxla import _runtime, compile_settings, executable_cache
+from cyxla import _runtime
+from cyxla.compilation import cache as executable_cache, settings as compile_settings
+from cyxla.compilation.settings import CompileRequest
 
 _PROGRAMS = """
 import jax, jax.numpy as jnp, numpy as np, cyxla
@@ -118,7 +120,7 @@ def test_the_key_depends_on_plugin_machine_and_environment(
     )
 
     def key(program: cyxla.Program = program, info: cyxla.RuntimeInfo = info) -> bytes:
-        place = executable_cache.place_of(program, settings, info)
+        place = executable_cache.place_of(CompileRequest(program, settings, info))
         assert place is not None
         return place.key
 
@@ -325,7 +327,7 @@ def test_another_plugin_file_than_the_loaded_one_gives_no_cache(tmp_path: Path) 
         [example()], None, None, False, "auto", False, tmp_path
     )
     replaced = info._replace(plugin=info.plugin._replace(path=other))
-    assert executable_cache.place_of(example(), settings, replaced) is None
+    assert executable_cache.place_of(CompileRequest(example(), settings, replaced)) is None
 
 
 def test_many_programs_at_once_and_many_processes(tmp_path: Path) -> None:

@@ -15,11 +15,13 @@ import pytest
 
 import cyxla
 from child_process import run_code
-from cyxla import compile_errors, runtime, stablehlo
-from cyxla.compilation import CompileStatistics, compile_program
+from cyxla import runtime
+from cyxla.compilation import errors as compile_errors
+from cyxla.compilation.compile import CompileStatistics, compile_program
 from cyxla.errors import ArgumentError, CompileError, UnsupportedError
-from cyxla.lowering import lower
+from cyxla.lowering.lower import lower
 from cyxla.program import Program
+from cyxla.program.versions import for_version
 
 S = jax.ShapeDtypeStruct
 CPU_LIBRARIES = ["pjrt_c_api_cpu_plugin.so", "libpjrt_cpu.so", "xla_cpu_pjrt.so"]
@@ -168,21 +170,18 @@ def test_another_platform(platform: str) -> None:
 
 
 def test_lower_takes_the_platform_of_the_loaded_plugin() -> None:
-    assert runtime.ensure_loaded().plugin.platform == "cpu"
+    assert runtime.runtime_info().plugin.platform == "cpu"
     assert lower(jnp.sin, [S((3,), "f4")]).platform == "cpu"
 
 
 def test_an_older_reader_gets_its_own_version() -> None:
     program = lower(jax.scipy.special.erf, [S((3,), "f4")], platform="cpu")
-    older = stablehlo.for_version(program, "1.0.0")
+    older = for_version(program, "1.0.0")
     assert older != program.stablehlo
     assert b"StableHLO_v1.0.0" in older
     assert f"StableHLO_v{program.stablehlo_version}".encode() in program.stablehlo
-    types = [[array.array_type for array in side] for side in (program.inputs, program.outputs)]
-    runtime.ensure_loaded()
-    from cyxla import _runtime
-
-    executable, _ = _runtime.compile_code(older, "mlir", {}, "erf", *types, False)
+    program = dataclasses.replace(program, stablehlo=older, stablehlo_version="1.0.0")
+    executable, _ = compile_program(program)
     x = np.array([0.1, 0.5, 2.0], "f4")
     np.testing.assert_allclose(executable.run([x])[0], jax.scipy.special.erf(x), rtol=1e-5)
 
@@ -192,7 +191,7 @@ def test_an_operation_that_an_older_version_lacks(
 ) -> None:
     program = lower(lambda x: x.astype("float8_e4m3"), [S((3,), "f4")], platform="cpu")
     with pytest.raises(UnsupportedError) as caught:
-        stablehlo.for_version(program, "1.0.0")
+        for_version(program, "1.0.0")
     assert (
         f"of StableHLO {program.stablehlo_version} cannot be written as StableHLO 1.0.0: "
         in str(caught.value)
@@ -200,8 +199,8 @@ def test_an_operation_that_an_older_version_lacks(
     assert "failed to legalize" in str(caught.value)
     assert capfd.readouterr().err == ""
     # The text has no version: what the plugin itself knows still compiles.
-    older = runtime.ensure_loaded()._replace(stablehlo_version="1.0.0")
-    monkeypatch.setattr(runtime, "ensure_loaded", lambda: older)
+    older = runtime.runtime_info()._replace(stablehlo_version="1.0.0")
+    monkeypatch.setattr(runtime, "runtime_info", lambda: older)
     executable, statistics = compile_program(program)
     assert executable.output_types[0].dtype == program.outputs[0].dtype
     assert statistics.program_bytes == len(program.text)

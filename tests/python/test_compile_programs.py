@@ -16,10 +16,12 @@ import pytest
 
 import cyxla
 from child_process import run_code
-from cyxla import batch, compilation, runtime
-from cyxla.batch import compile_programs
+from cyxla import runtime
+from cyxla.compilation import batch, compile as compilation
+from cyxla.compilation.batch import compile_programs
+from cyxla.compilation.settings import CompileRequest
 from cyxla.errors import ArgumentError, CompileError, PluginError, UnsupportedError
-from cyxla.lowering import lower
+from cyxla.lowering.lower import lower
 from cyxla.program import Program
 
 S = jax.ShapeDtypeStruct
@@ -52,9 +54,9 @@ def test_they_are_compiled_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     barrier = threading.Barrier(3)
     compile_checked = compilation.compile_checked
 
-    def meet_and_compile(*arguments: Any) -> Any:
+    def meet_and_compile(request: Any) -> Any:
         barrier.wait(60)  # of three threads, or it fails
-        return compile_checked(*arguments)
+        return compile_checked(request)
 
     monkeypatch.setattr(batch, "compile_checked", meet_and_compile)
     assert len(compile_programs([scaled(number) for number in range(6)], max_workers=3)) == 6
@@ -89,9 +91,9 @@ def test_the_first_error_names_its_program(monkeypatch: pytest.MonkeyPatch) -> N
         def __init__(self, compiled: Any) -> None:
             self.compiled = compiled
 
-    def compile_and_note(program: Program, *arguments: Any) -> Any:
-        started.append(program.name)
-        result = Result(compile_checked(program, *arguments))
+    def compile_and_note(request: CompileRequest) -> Any:
+        started.append(request.program.name)
+        result = Result(compile_checked(request))
         kept.append(weakref.ref(result))
         return result
 
@@ -127,8 +129,8 @@ def test_a_program_of_another_platform() -> None:
 
 
 def test_a_plugin_without_outputs_in_place_warns_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    info = runtime.ensure_loaded()._replace(inplace_outputs=False)
-    monkeypatch.setattr(runtime, "ensure_loaded", lambda: info)
+    info = runtime.runtime_info()._replace(inplace_outputs=False)
+    monkeypatch.setattr(runtime, "runtime_info", lambda: info)
     with pytest.warns(RuntimeWarning, match="cannot write outputs in place") as caught:
         compile_programs([scaled(1), scaled(2)], outputs_in_place=True)
     assert [warning.filename for warning in caught] == [__file__]
@@ -161,7 +163,7 @@ def test_without_a_plugin_nothing_is_compiled(monkeypatch: pytest.MonkeyPatch) -
     def missing() -> Any:
         raise PluginError("no PJRT plugin is installed")
 
-    monkeypatch.setattr(runtime, "ensure_loaded", missing)
+    monkeypatch.setattr(runtime, "runtime_info", missing)
     with pytest.raises(PluginError):
         compile_programs([scaled(1)])
 
@@ -169,18 +171,18 @@ def test_without_a_plugin_nothing_is_compiled(monkeypatch: pytest.MonkeyPatch) -
 def test_ctrl_c_waits_for_what_is_in_flight_and_starts_no_more() -> None:
     output = run_code("""
         import signal, threading, time, jax, numpy as np, cyxla
-        from cyxla import batch, compilation
+        from cyxla.compilation import batch, compile as compilation
         started, ended, sent = [], [], threading.Event()
-        def slow(program, *arguments):
-            started.append(program.name)
+        def slow(request):
+            started.append(request.program.name)
             if len(started) == 2:
                 time.sleep(0.5)  # until all wait in the queue
                 signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
                 sent.set()
             assert sent.wait(60)
             time.sleep(1)
-            result = compilation.compile_checked(program, *arguments)
-            ended.append(program.name)
+            result = compilation.compile_checked(request)
+            ended.append(request.program.name)
             return result
         batch.compile_checked = slow
         programs = [cyxla.lower(lambda x: x * n, [jax.ShapeDtypeStruct((3,), "f4")], name=f"p{n}")
@@ -246,9 +248,9 @@ def test_a_bar_where_it_takes_long(monkeypatch: pytest.MonkeyPatch) -> None:
     compile_checked = compilation.compile_checked
     ready = threading.Event()
 
-    def slow(*arguments: Any) -> Any:
+    def slow(request: Any) -> Any:
         ready.wait(1.5)
-        return compile_checked(*arguments)
+        return compile_checked(request)
 
     monkeypatch.setattr(batch, "compile_checked", slow)
     monkeypatch.setattr(batch, "_BAR_DELAY_SECONDS", 0.2)

@@ -15,8 +15,8 @@ import pytest
 from jax.ffi import pycapsule
 
 from child_process import run_code
-from cyxla import ffi
 from cyxla.errors import ArgumentError, PluginError, UnsupportedError
+from cyxla.ffi import targets
 
 _JAXLIB_TARGETS = 62
 
@@ -48,7 +48,7 @@ class _Plugin:
 @pytest.fixture
 def table() -> Any:
     """The module with a table of its own: that of the process must stay as it is."""
-    spec = importlib.util.spec_from_file_location("ffi_of_this_test", ffi.__file__)
+    spec = importlib.util.spec_from_file_location("ffi_of_this_test", targets.__file__)
     assert spec is not None
     assert spec.loader is not None
     module: ModuleType = importlib.util.module_from_spec(spec)
@@ -332,7 +332,7 @@ def test_the_handlers_of_a_gpu_package_are_given_stage_by_stage(
             raise PluginError("no room")
         given.append((name, api_version, dict(stages)))
 
-    monkeypatch.setattr(table.gpu_targets, "gpu_targets", targets)
+    monkeypatch.setattr(table, "gpu_targets", targets)
     plugin, library = _Plugin(), Path("xla_cuda_plugin.so")
     table.register_ffi_target("of the user", _capsule(56))
     table.attach(
@@ -373,8 +373,9 @@ def test_without_jaxlib_its_handlers_are_left_out(
 def test_the_handlers_come_without_importing_jax() -> None:
     printed = run_code("""
         import sys
-        from cyxla import ffi
-        ffi.attach("cpu", lambda name, platform, address: ((0, 1), (0, 1)), register_earlier=True)
-        print(ffi.jaxlib_registered(), "jax" in sys.modules)
+        from cyxla.ffi import targets
+        register = lambda name, platform, address: ((0, 1), (0, 1))
+        targets.attach("cpu", register, register_earlier=True)
+        print(targets.jaxlib_registered(), "jax" in sys.modules)
     """)
     assert printed == f"({_JAXLIB_TARGETS}, None) False\n"

@@ -29,7 +29,7 @@ def test_handlers_of_newer_versions(library: str, handlers: str) -> None:
         library,
         f"""
         import ctypes, numpy as np, jax, jax.numpy as jnp, cyxla
-        from cyxla import ffi
+        from cyxla.ffi import targets
         from jax.ffi import ffi_call, pycapsule
         library = ctypes.CDLL({handlers!r})
         spec = jax.ShapeDtypeStruct((3,), jnp.float32)
@@ -40,7 +40,7 @@ def test_handlers_of_newer_versions(library: str, handlers: str) -> None:
         cyxla.initialize()
         cyxla.register_ffi_target("old", pycapsule(library.twice))
         for name in ("early", "old"):
-            print(compiled(name).run([np.arange(3)])[0].tolist(), ffi.registration(name)[1])
+            print(compiled(name).run([np.arange(3)])[0].tolist(), targets.registration(name)[1])
         try:
             cyxla.register_ffi_target("future", pycapsule(library.twice_6))
         except cyxla.UnsupportedError as error:
@@ -59,9 +59,9 @@ def test_handlers_of_newer_versions(library: str, handlers: str) -> None:
         except cyxla.PluginError as error:
             print("cyxla_ffi_version_probe" in str(error), "uplicate" in str(error))
         address = ctypes.cast(library.twice_5, ctypes.c_void_p).value
-        ffi.register_own("xla_ffi_python_cpu_callback", address)  # refused for users
-        ffi.register_own("own", address)
-        print(ffi.registration("xla_ffi_python_cpu_callback").is_usable,
+        targets.register_own("xla_ffi_python_cpu_callback", address)  # refused for users
+        targets.register_own("own", address)
+        print(targets.registration("xla_ffi_python_cpu_callback").is_usable,
               compiled("own").run([np.arange(3)])[0].tolist())
         """,
     )
@@ -87,7 +87,7 @@ def test_linear_algebra_equals_jax(library: str) -> None:
         library,
         """
         import numpy as np, jax, jax.numpy as jnp, cyxla
-        from cyxla import ffi
+        from cyxla.ffi import targets
         jax.config.update("jax_enable_x64", True)
         linalg = jnp.linalg
         functions = dict(
@@ -104,10 +104,10 @@ def test_linear_algebra_equals_jax(library: str) -> None:
             assert len(got) == len(wanted)
             for g, w in zip(got, wanted):
                 np.testing.assert_allclose(g, w, rtol=1e-10, atol=1e-12, err_msg=name)
-        minor = int(ffi.registration("lapack_dpotrf_ffi")[1].split("FFI 0.")[1][0])
-        names = [name for name, _, _ in ffi.platform_targets("cpu")]
-        print(len(names), all(ffi.registration(name).is_usable for name in names), minor,
-              {ffi.registration(name)[1] for name in names})
+        minor = int(targets.registration("lapack_dpotrf_ffi")[1].split("FFI 0.")[1][0])
+        names = [name for name, _, _ in targets.platform_targets("cpu")]
+        print(len(names), all(targets.registration(name).is_usable for name in names), minor,
+              {targets.registration(name)[1] for name in names})
         """,
     )
     minor = int(printed.split()[2])

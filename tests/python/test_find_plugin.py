@@ -8,7 +8,12 @@ from pathlib import Path
 import pytest
 
 from cyxla.errors import PluginError
-from cyxla.plugins import PLATFORM_PREFERENCE, available_plugins, find_plugin, plugin_from_path
+from cyxla.plugins.discovery import (
+    PLATFORM_PREFERENCE,
+    available_plugins,
+    candidate_at,
+    find_plugin,
+)
 from fake_packages import elf_file, install, only_site
 
 _CPU_DEFAULTS = {"cpu_device_count": 1, "asynchronous": False}
@@ -139,22 +144,22 @@ def test_an_unknown_platform(site: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_a_path_gets_the_defaults_of_the_platform(tmp_path: Path, site: Path) -> None:
     (tmp_path / "mine.so").write_bytes(elf_file())
-    plugin = plugin_from_path(tmp_path / "mine.so")
+    plugin = candidate_at(tmp_path / "mine.so").plugin
     assert plugin == ("cpu", tmp_path / "mine.so", "path", _CPU_DEFAULTS, ())
-    assert plugin_from_path(tmp_path / "mine.so", "tpu").create_options == {}
+    assert candidate_at(tmp_path / "mine.so", "tpu").plugin.create_options == {}
     with pytest.raises(PluginError, match="unknown platform 'abacus'"):
-        plugin_from_path(tmp_path / "mine.so", "abacus")
+        candidate_at(tmp_path / "mine.so", "abacus")
 
 
 def test_a_path_to_an_installed_plugin_is_recognized(tmp_path: Path, site: Path) -> None:
     _install(site, "cpu", "cuda")
     (tmp_path / "link.so").symlink_to(site / _FILES["cpu"][2])
     # This one does not know `asynchronous`.
-    assert plugin_from_path(tmp_path / "link.so").create_options == {"cpu_device_count": 1}
+    assert candidate_at(tmp_path / "link.so").plugin.create_options == {"cpu_device_count": 1}
     cuda = site / _FILES["cuda"][2]
-    assert plugin_from_path(cuda, "cuda").platform == "cuda"
+    assert candidate_at(cuda, "cuda").plugin.platform == "cuda"
     with pytest.raises(PluginError) as caught:
-        plugin_from_path(cuda)
+        candidate_at(cuda)
     assert str(caught.value) == (
         f"the PJRT plugin '{cuda}' (path) belongs to jax-cuda13-pjrt 0.12.0.1 and is for platform "
         "'cuda', not 'cpu': ask for platform='cuda', or set CYXLA_PLATFORM=cuda"

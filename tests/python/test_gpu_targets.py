@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from child_process import run_code
-from cyxla.gpu_targets import PACKAGES, gpu_targets
+from cyxla.ffi.gpu import PACKAGES, gpu_targets
 from fake_packages import install, only_site
 
 _MODULES = {
@@ -119,7 +119,7 @@ def test_jax_is_not_imported(site: Path) -> None:
         f"""
         import sys
         sys.path.insert(0, {str(site)!r})
-        from cyxla.gpu_targets import gpu_targets
+        from cyxla.ffi.gpu import gpu_targets
         print(len(list(gpu_targets("cuda"))), sorted({{"jax", "jaxlib"}} & set(sys.modules)))
         """
     )

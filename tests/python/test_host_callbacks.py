@@ -19,7 +19,7 @@ from jax.experimental import io_callback
 
 import cyxla
 from cpu_plugins import CPU_LIBRARIES, run_with_plugin
-from cyxla import host_callbacks
+from cyxla.program import host_callbacks
 
 S = jax.ShapeDtypeStruct
 VECTOR = S((2,), "f4")
@@ -345,9 +345,10 @@ def test_callbacks_may_execute_programs() -> None:
 
 
 def test_what_lowering_binds_is_what_the_handlers_answer() -> None:
-    from cyxla import _runtime, callback_calls
+    from cyxla import _runtime
+    from cyxla.lowering import callbacks
 
-    assert set(_runtime.host_callback_handlers()) == callback_calls.TARGETS
+    assert set(_runtime.host_callback_handlers()) == callbacks.TARGETS
 
 
 def test_programs_with_callbacks_compile_in_parallel() -> None:

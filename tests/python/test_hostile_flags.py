@@ -11,7 +11,8 @@ import cyxla
 from c_library import build_library
 from child_process import run_code
 from cpu_plugins import CPU_LIBRARIES, variables
-from cyxla import xla_flags
+from cyxla.plugins import xla_flags
+from cyxla.plugins.client import client_code
 
 _ADVICE = (
     "Unset it, or take the flag out; options of one program go to compile_program(program, "
@@ -105,7 +106,8 @@ def test_without_the_variable_no_process_is_started(monkeypatch: pytest.MonkeyPa
 
 
 def _check(*preload: Path) -> None:
-    xla_flags.check_for_plugin(Path("/p.so"), {}, set(), preload, "the plugin /p.so")
+    plugin = cyxla.Plugin("cpu", Path("/p.so"), "path", preload=preload)
+    xla_flags.check_for_plugin("the plugin /p.so", client_code(plugin, {}))
 
 
 def test_the_child_opens_what_is_preloaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ import pytest
 import cyxla
 from child_process import run_code
 from cpu_plugins import CPU_LIBRARIES, run_with_plugin
-from cyxla import plugin_file
+from cyxla.plugins import elf_check
 
 _HEADERS = 4096
 
@@ -32,12 +32,12 @@ def test_a_plugin_that_is_cut_off_is_refused(library: str, tmp_path: Path) -> No
     # The same memory each time: only the size changes, from the end on.
     cut = tmp_path / "cut.so"
     shutil.copyfile(_plugin(library), cut)
-    assert plugin_file.plugin_file_fault(cut) is None
+    assert elf_check.plugin_file_fault(cut) is None
     whole = cut.stat().st_size
     loadable = []
     for size in sorted(_cut_places(whole), reverse=True):
         os.truncate(cut, size)
-        if plugin_file.plugin_file_fault(cut) is None:
+        if elf_check.plugin_file_fault(cut) is None:
             loadable.append(size)
     # What lies behind the last segment, such as section headers, is not loaded.
     assert all(size > 0.5 * whole for size in loadable)

@@ -135,12 +135,12 @@ def test_handlers_are_what_they_were() -> None:
 
 
 _SEVERAL = """
-from cyxla import batch, compilation
+from cyxla.compilation import batch, compile as compilation
 started = threading.Semaphore(0)
-def slow(program, *arguments):
+def slow(request):
     started.release()
     time.sleep(1)
-    return compiled(program, *arguments)
+    return compiled(request)
 compiled, batch.compile_checked = batch.compile_checked, slow
 programs = [
     cyxla.lower(lambda x: x * n, [jax.ShapeDtypeStruct((3,), np.float64)]) for n in range(6)

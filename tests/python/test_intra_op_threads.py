@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from cpu_plugins import CPU_LIBRARIES, run_with_plugin
-from cyxla import compile_settings
-from cyxla.compilation import compile_program
-from cyxla.compile_settings import check_settings
+from cyxla.compilation import settings as compile_settings
+from cyxla.compilation.compile import compile_program
+from cyxla.compilation.settings import check_settings
 from cyxla.errors import ArgumentError, CompileError
-from cyxla.lowering import lower
+from cyxla.lowering.lower import lower
 from cyxla.program import Program
 
 S = jax.ShapeDtypeStruct

@@ -16,7 +16,8 @@ from jax.extend.mlir import ir
 from jax.interpreters import mlir
 
 import cyxla
-from cyxla import LARGE_CONSTANTS_BYTES, LargeConstantsWarning, lower, stablehlo
+from cyxla import LARGE_CONSTANTS_BYTES, LargeConstantsWarning, lower
+from cyxla.lowering import stablehlo
 
 S = jax.ShapeDtypeStruct
 LIMIT = LARGE_CONSTANTS_BYTES

@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import functools
 import gc
+import importlib
 import os
 import threading
 import weakref
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -19,12 +21,14 @@ import pytest
 
 import cyxla
 from child_process import run_code
-from cyxla import lowering, plugins, runtime
+from cyxla import runtime
 from cyxla.errors import ArgumentError, LoweringError, PluginError
 from cyxla.lowering import lower
+from cyxla.plugins import discovery
 from cyxla.program import Program, ProgramArray
 
 S = jax.ShapeDtypeStruct
+lower_module = importlib.import_module("cyxla.lowering.lower")  # the package has the function
 
 
 def identity(*arguments: Any) -> Any:
@@ -221,7 +225,7 @@ def test_what_the_trace_raises_is_the_cause(
 def test_every_platform_lowers_without_its_plugin() -> None:
     targets = {
         platform: lower(jnp.linalg.cholesky, [S((2, 2), "f4")], platform=platform)
-        for platform in plugins.PLATFORM_PREFERENCE
+        for platform in discovery.PLATFORM_PREFERENCE
     }
     assert targets["cpu"].custom_call_targets == ("lapack_spotrf_ffi",)
     assert targets["cuda"].platform == "cuda"
@@ -238,20 +242,20 @@ def test_unknown_platform() -> None:
 def unsearched(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """No plugin is loaded, and none was looked for; what a test finds is forgotten."""
     monkeypatch.setattr(runtime, "current_platform", lambda: None)
-    lowering._found_platform.cache_clear()
+    lower_module._found_platform.cache_clear()
     yield
-    lowering._found_platform.cache_clear()
+    lower_module._found_platform.cache_clear()
 
 
 @pytest.mark.usefixtures("unsearched")
 def test_default_platform(monkeypatch: pytest.MonkeyPatch) -> None:
-    def no_plugin() -> plugins.Plugin:
+    def no_plugin() -> discovery.Plugin:
         raise PluginError("none installed")
 
-    monkeypatch.setattr(plugins, "find_plugin", no_plugin)
+    monkeypatch.setattr(discovery, "find_plugin", no_plugin)
     assert lower(jnp.sin, [S((), "f4")]).platform == "cpu"
-    found = plugins.Plugin("tpu", plugins.Path("/nowhere"), "test")
-    monkeypatch.setattr(plugins, "find_plugin", lambda: found)
+    found = discovery.Plugin("tpu", Path("/nowhere"), "test")
+    monkeypatch.setattr(discovery, "find_plugin", lambda: found)
     assert lower(jnp.sin, [S((), "f4")]).platform == "tpu"
     monkeypatch.setattr(runtime, "current_platform", lambda: "rocm")
     assert lower(jnp.sin, [S((), "f4")]).platform == "rocm"
@@ -261,11 +265,11 @@ def test_default_platform(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_plugins_are_looked_for_once_for_an_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     searches = []
 
-    def find_plugin() -> plugins.Plugin:
+    def find_plugin() -> discovery.Plugin:
         searches.append(os.environ.get("CYXLA_PLATFORM"))
-        return plugins.Plugin(searches[-1] or "cpu", plugins.Path("/nowhere"), "test")
+        return discovery.Plugin(searches[-1] or "cpu", Path("/nowhere"), "test")
 
-    monkeypatch.setattr(plugins, "find_plugin", find_plugin)
+    monkeypatch.setattr(discovery, "find_plugin", find_plugin)
     monkeypatch.delenv("CYXLA_PLATFORM", raising=False)
     assert [lower(jnp.sin, [S((), "f4")]).platform for _ in range(3)] == ["cpu"] * 3
     monkeypatch.setenv("CYXLA_PLATFORM", "tpu")
@@ -280,8 +284,8 @@ def test_plugins_are_looked_for_once_for_an_environment(monkeypatch: pytest.Monk
 
 
 def test_a_platform_of_an_installed_plugin_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = plugins.Plugin("other", plugins.Path("/nowhere"), "test")
-    monkeypatch.setattr(plugins, "available_plugins", lambda: (found,))
+    found = discovery.Plugin("other", Path("/nowhere"), "test")
+    monkeypatch.setattr(discovery, "available_plugins", lambda: (found,))
     assert lower(jnp.sin, [S((), "f4")], platform="other").platform == "other"
 
 
@@ -307,7 +311,7 @@ def test_jit_works_as_before() -> None:
 
 
 def test_module_that_the_artifact_was_made_from_stays_whole() -> None:
-    from cyxla import stablehlo
+    from cyxla.lowering import stablehlo
 
     lowered = jax.jit(lambda x: x + 1).lower(S((2,), "f4"))
     text = lowered.as_text()
@@ -366,7 +370,7 @@ def test_configuration_is_followed_and_left() -> None:
 def test_two_processes_lower_to_the_same_bytes() -> None:
     code = """
         import hashlib, jax, jax.numpy as jnp
-        from cyxla.lowering import lower
+        from cyxla.lowering.lower import lower
         program = lower(lambda x: jnp.sin(x) * 2, [jax.ShapeDtypeStruct((3,), "f4")])
         print(hashlib.sha256(program.stablehlo + program.text.encode()).hexdigest())
     """

@@ -17,9 +17,9 @@ from jax.extend.mlir import ir
 from jax.interpreters import mlir
 
 from child_process import run_code
-from cyxla import stablehlo
 from cyxla.errors import ArgumentError, LoweringError
-from cyxla.lowering import lower
+from cyxla.lowering import stablehlo
+from cyxla.lowering.lower import lower
 
 S = jax.ShapeDtypeStruct
 
@@ -124,7 +124,7 @@ def test_closed_over_arrays_are_no_parameters(flag: str, warm: bool) -> None:
     output = run_code(
         f"""
         import numpy as np, jax, jax.numpy as jnp
-        from cyxla.lowering import lower
+        from cyxla.lowering.lower import lower
         a, b = np.eye(300, dtype="f4"), jnp.eye(300)
         jitted = jax.jit(lambda x: a @ x + b @ x)
         if {warm}:
@@ -356,7 +356,7 @@ def test_sharding_over_devices() -> None:
         """
         import jax, jax.numpy as jnp, numpy as np
         from jax.sharding import AxisType, NamedSharding, PartitionSpec as P
-        from cyxla.lowering import lower
+        from cyxla.lowering.lower import lower
         from cyxla.errors import LoweringError
         mesh = jax.make_mesh((2,), ("a",), axis_types=(AxisType.Auto,))
         one = jax.make_mesh((1,), ("a",), axis_types=(AxisType.Auto,), devices=jax.devices()[:1])

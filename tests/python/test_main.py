@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import platform
 import re
+import shutil
 import subprocess
 import sys
 from importlib import metadata
@@ -17,7 +18,7 @@ from c_library import build_library
 from child_process import run_process
 from cyxla import _runtime
 from cyxla.__main__ import main
-from cyxla.plugins import available_plugins
+from cyxla.plugins.discovery import available_plugins
 from fake_packages import install
 
 
@@ -116,12 +117,15 @@ def test_rejected_plugins_and_failing_entry_points_are_reported(tmp_path: Path) 
     ) in report
 
 
+def _copy_modules(package: Path) -> None:
+    """Copy the package without what is compiled."""
+    shutil.copytree(Path(cyxla.__file__).parent, package, ignore=shutil.ignore_patterns("*.so"))
+
+
 def test_without_anything_installed(tmp_path: Path) -> None:
     # As in a source tree that is not built, with a Python that has no packages.
     package = tmp_path / "tree" / "cyxla"
-    package.mkdir(parents=True)
-    for module in Path(cyxla.__file__).parent.glob("*.py"):
-        (package / module.name).write_bytes(module.read_bytes())
+    _copy_modules(package)
     report = _report("-S", code=1, PYTHONPATH=str(package.parent))
     assert f"  cyxla 0+unknown in {package}\n  extension module is missing\n" in report
     for distribution in ("numpy", "ml_dtypes", "jax", "jaxlib", "scipy"):
@@ -131,10 +135,7 @@ def test_without_anything_installed(tmp_path: Path) -> None:
 
 
 def test_without_the_extension_but_with_plugins(tmp_path: Path) -> None:
-    package = tmp_path / "cyxla"
-    package.mkdir()
-    for module in Path(cyxla.__file__).parent.glob("*.py"):
-        (package / module.name).write_bytes(module.read_bytes())
+    _copy_modules(tmp_path / "cyxla")
     report = _report(code=1, PYTHONPATH=f"{tmp_path}:{':'.join(filter(None, sys.path))}")
     assert "\n  extension module is missing\n" in report
     assert "\n  not loaded: ImportError: cannot import name '_runtime'" in report

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ctypes
+import dataclasses
 import random
 from collections.abc import Sequence
 from types import ModuleType
@@ -241,10 +242,9 @@ def donating_module(form: str) -> bytes:
 
 @pytest.mark.parametrize("form", ["text", "bytecode"])
 def test_inputs_stay_the_callers_whatever_the_program_says(c_table: ModuleType, form: str) -> None:
-    types = [cyxla.ArrayType(ElementType.F32, (16,))]
-    cyxla.initialize()
-    code = donating_module(form)
-    executable, _ = _runtime.compile_code(code, "mlir", {}, "donor", types, types, False)
+    program = cyxla.lower(lambda x: 2 * x, [jax.ShapeDtypeStruct((16,), "f4")])
+    program = dataclasses.replace(program, stablehlo=donating_module(form))
+    executable, _ = cyxla.compile_program(program, route="pjrt")
     x = place(np.arange(16, dtype="f4"))
     for _ in range(4):
         (doubled,) = execute(c_table, executable, [x])

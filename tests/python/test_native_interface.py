@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import copy
 import ctypes
+import dataclasses
 import gc
 import pickle
 import weakref
@@ -103,11 +104,7 @@ def test_the_spec_tells_the_signature(c_table: ModuleType) -> None:
 
 def test_the_flag_of_programs_that_need_python(c_table: ModuleType) -> None:
     program = cyxla.lower(lambda x: x + 1, [jax.ShapeDtypeStruct((2,), "f4")])
-    types = [array.array_type for array in program.inputs]
-    cyxla.initialize()
-    executable, _ = _runtime.compile_code(
-        program.text.encode(), "mlir", {}, "f", types, types, True
-    )
+    executable, _ = cyxla.compile_program(dataclasses.replace(program, needs_python=True))
     assert c_table.describe(c_table.program_spec(executable))["flags"] == 1
 
 

@@ -14,10 +14,11 @@ import pytest
 
 import cyxla
 from cpu_plugins import CPU_LIBRARIES, run_with_plugin
-from cyxla import compilation, runtime, stablehlo
-from cyxla.compilation import compile_program
+from cyxla import _runtime, runtime
+from cyxla.compilation.compile import compile_program
 from cyxla.errors import ArgumentError, UnsupportedError
-from cyxla.lowering import lower
+from cyxla.lowering import stablehlo
+from cyxla.lowering.lower import lower
 from cyxla.program import Program
 
 S = jax.ShapeDtypeStruct
@@ -112,8 +113,8 @@ def test_the_parameters_that_are_added() -> None:
 def test_the_text_has_the_parameters_too(monkeypatch: pytest.MonkeyPatch) -> None:
     # Of an operation that the plugin's version is said not to have, the plugin is given the text.
     program = lower(lambda x: (x.astype("float8_e4m3"), x * 2), [S((3,), "f4")], platform="cpu")
-    older = runtime.ensure_loaded()._replace(stablehlo_version="1.0.0")
-    monkeypatch.setattr(runtime, "ensure_loaded", lambda: older)
+    older = runtime.runtime_info()._replace(stablehlo_version="1.0.0")
+    monkeypatch.setattr(runtime, "runtime_info", lambda: older)
     executable, statistics = compile_program(program, outputs_in_place=True)
     given, _ = stablehlo.with_destinations(program)
     assert statistics.program_bytes == len(given.text)
@@ -123,8 +124,8 @@ def test_the_text_has_the_parameters_too(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_a_plugin_that_cannot(monkeypatch: pytest.MonkeyPatch) -> None:
-    info = runtime.ensure_loaded()._replace(inplace_outputs=False)
-    monkeypatch.setattr(runtime, "ensure_loaded", lambda: info)
+    info = runtime.runtime_info()._replace(inplace_outputs=False)
+    monkeypatch.setattr(runtime, "runtime_info", lambda: info)
     message = rf"{info.plugin.path} .* cannot write outputs in place, so results are copied"
     with pytest.warns(RuntimeWarning, match=message) as caught:
         executable, statistics = compile_program(several(), outputs_in_place=True)
@@ -136,8 +137,8 @@ def test_a_plugin_that_cannot(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_without_jax(monkeypatch: pytest.MonkeyPatch) -> None:
     program = several()
-    monkeypatch.setitem(sys.modules, "cyxla.stablehlo", None)
-    monkeypatch.delattr(cyxla, "stablehlo", raising=False)
+    monkeypatch.setitem(sys.modules, "cyxla.lowering.stablehlo", None)
+    monkeypatch.delattr(cyxla.lowering, "stablehlo", raising=False)
     with pytest.raises(UnsupportedError) as caught:
         compile_program(program, outputs_in_place=True)
     assert (
@@ -161,9 +162,8 @@ def test_no_bool() -> None:
 
 
 def test_argument_bytes_may_be_unknown() -> None:
-    measured = dict.fromkeys(compilation.CompileStatistics._fields)
-    statistics = compilation._statistics(measured, several(), (1, 2))
-    assert statistics.argument_bytes is None
+    measured = _runtime.Measured(*[None] * len(_runtime.Measured._fields))
+    assert cyxla.CompileStatistics.of(measured, several(), (1, 2)).argument_bytes is None
 
 
 def test_an_array_may_be_input_and_output() -> None:

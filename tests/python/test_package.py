@@ -10,25 +10,27 @@ from importlib import metadata
 from pathlib import Path
 from typing import get_args
 
+import jax
+import jax.numpy as jnp
 import pytest
 
 import cyxla
 from child_process import run_code
 
-_TREE = ast.parse(Path(cyxla.__file__).read_text())
+_STUB = ast.parse(Path(cyxla.__file__).with_suffix(".pyi").read_text())
 
 
 def test_every_public_name_can_be_had() -> None:
     for name in cyxla.__all__:
         assert getattr(cyxla, name) is not None
-    assert set(cyxla.__all__) <= set(dir(cyxla))
+    assert dir(cyxla) == cyxla.__all__ == sorted(cyxla.__all__)
     assert len(set(cyxla.__all__)) == len(cyxla.__all__)
 
 
 def test_type_checkers_see_the_same_names_in_the_same_modules() -> None:
     imported = {
         alias.name: node.module
-        for node in ast.walk(_TREE)
+        for node in ast.walk(_STUB)
         if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("cyxla.")
         for alias in node.names
     }
@@ -70,6 +72,24 @@ def test_named_tuples_are_as_documented() -> None:
     assert pickle.loads(pickle.dumps(cyxla.ErrorInfo(1, "x"))) == (1, "x")
 
 
+def test_older_paths_and_pickles_are_good() -> None:
+    program = cyxla.lower(jnp.sin, [jax.ShapeDtypeStruct((3,), "f4")])
+    moved = {
+        "cyxla.program": ("Program", "ProgramArray"),
+        "cyxla.compilation": ("CompileStatistics", "compile_program"),
+        "cyxla.lowering": ("lower",),
+        "cyxla.ffi": ("register_ffi_target",),
+        "cyxla.plugins": ("Plugin", "available_plugins", "find_plugin"),
+    }
+    for module, names in moved.items():
+        for name in names:
+            assert getattr(importlib.import_module(module), name) is getattr(cyxla, name)
+    written = pickle.dumps(program, protocol=0).replace(b"cyxla.program.program", b"cyxla.program")
+    written = written.replace(b"cyxla.program.signature", b"cyxla.program")
+    assert b"cyxla.program\nProgram\n" in written
+    assert pickle.loads(written) == program
+
+
 def test_importing_the_package_imports_nothing_else() -> None:
     printed = run_code("""
         import sys
@@ -78,7 +98,7 @@ def test_importing_the_package_imports_nothing_else() -> None:
         print(sorted(name for name in sys.modules if name.startswith("cyxla")))
         print([name for name in ("numpy", "jax", "jaxlib", "ml_dtypes") if name in sys.modules])
     """)
-    assert printed == "['cyxla', 'cyxla.errors']\n[]\n"
+    assert printed == "['cyxla', 'cyxla.abi', 'cyxla.errors']\n[]\n"
 
 
 def test_importing_needs_no_jax_and_lowering_says_what_to_install() -> None:
@@ -128,7 +148,14 @@ def test_reloading_keeps_what_the_process_depends_on() -> None:
     refused = [
         f"cyxla.{module} cannot be reloaded: it holds state of this process, such as the loaded"
         " plugin; start a new process (restart the kernel in Jupyter) to use changed code"
-        for module in ("errors", "ffi", "host_callbacks", "program", "runtime")
+        for module in (
+            "errors",
+            "ffi.targets",
+            "plugins.client",
+            "program.host_callbacks",
+            "program.program",
+            "runtime",
+        )
     ]
     again = (
         "cyxla was imported a second time in this process, and only the first copy knows the plugin"

@@ -11,9 +11,14 @@ import pytest
 
 from child_process import run_code
 from cyxla.errors import PluginError
-from cyxla.plugin_environment import environment_options, num_tpu_chips, set_tpu_variables
-from cyxla.plugin_options import checked_options, known_options
-from cyxla.plugins import available_plugins, find_plugin, plugin_from_path, rejected_plugins
+from cyxla.plugins.discovery import (
+    available_plugins,
+    candidate_at,
+    find_plugin,
+    rejected_plugins,
+)
+from cyxla.plugins.jax_environment import environment_options, num_tpu_chips, set_tpu_variables
+from cyxla.plugins.options import checked_options, known_options
 from fake_packages import elf_file, install, only_site
 
 _CUDA = "jax_plugins/xla_cuda13/xla_cuda_plugin.so"
@@ -140,7 +145,7 @@ def test_a_variable_without_meaning(
     install(site, "xla-cpu-pjrt", "0.0.1", {"xla_plugins/xla_cpu_pjrt/xla_cpu_pjrt.so": elf_file()})
     for variable, text in variables.items():
         monkeypatch.setenv(variable, text)
-    for find in (find_plugin, lambda: plugin_from_path(site / _CUDA, "cuda")):
+    for find in (find_plugin, lambda: candidate_at(site / _CUDA, "cuda").plugin):
         with pytest.raises(PluginError) as caught:
             find()
         assert str(caught.value) == message
@@ -159,7 +164,7 @@ def test_found_plugins_have_the_options(site: Path, monkeypatch: pytest.MonkeyPa
     assert (
         find_plugin()
         == plugin
-        == plugin_from_path(site / _CUDA, "cuda")._replace(source=plugin.source)
+        == candidate_at(site / _CUDA, "cuda").plugin._replace(source=plugin.source)
     )
 
 
@@ -243,7 +248,7 @@ def test_what_libtpu_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("TPU_SKIP_MDS_QUERY", "TPU_ML_PLATFORM", "GRPC_VERBOSITY", "LIBTPU_INIT_ARGS"):
         monkeypatch.setenv(name, "")
         monkeypatch.delenv(name)
-    monkeypatch.setattr("cyxla.plugin_environment.num_tpu_chips", lambda: 0)
+    monkeypatch.setattr("cyxla.plugins.jax_environment.num_tpu_chips", lambda: 0)
     set_tpu_variables()
     assert os.environ["TPU_SKIP_MDS_QUERY"] == "1"
     assert "TPU_ML_PLATFORM" not in os.environ
@@ -253,7 +258,7 @@ def test_what_libtpu_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(name, "7")
     monkeypatch.setenv("LIBTPU_INIT_ARGS", "--mine=1")
     monkeypatch.setenv("GRPC_VERBOSITY", "DEBUG")
-    monkeypatch.setattr("cyxla.plugin_environment.num_tpu_chips", lambda: 4)
+    monkeypatch.setattr("cyxla.plugins.jax_environment.num_tpu_chips", lambda: 4)
     set_tpu_variables()
     set_tpu_variables()
     assert "TPU_SKIP_MDS_QUERY" not in os.environ

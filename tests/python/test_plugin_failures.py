@@ -10,7 +10,7 @@ import pytest
 
 from c_library import build_library
 from child_process import run_code
-from cyxla.plugin_advice import faster_plugin, load_advice
+from cyxla.plugins.advice import faster_plugin, load_advice
 from fake_packages import install
 
 _ROCM = "jax_plugins/xla_rocm7/xla_rocm_plugin.so"
@@ -145,8 +145,8 @@ _NO_GPU = "PJRT_Client_Create: No visible GPU devices."
 def test_advice_follows_what_the_plugin_says(
     monkeypatch: pytest.MonkeyPatch, platform: str, message: str, advice: str
 ) -> None:
-    monkeypatch.setattr("cyxla.plugin_advice._NVIDIA_DEVICES", ("/dev/no/nvidia0",))
-    monkeypatch.setattr("cyxla.plugin_advice._ROCM_DEVICE", "/dev/no/kfd")
+    monkeypatch.setattr("cyxla.plugins.advice._NVIDIA_DEVICES", ("/dev/no/nvidia0",))
+    monkeypatch.setattr("cyxla.plugins.advice._ROCM_DEVICE", "/dev/no/kfd")
     given = load_advice(platform, "jax-cuda12-pjrt", message)
     assert given.startswith(advice.replace("/dev/", "/dev/no/") if advice else "")
     assert bool(given) == bool(advice)
@@ -155,7 +155,7 @@ def test_advice_follows_what_the_plugin_says(
 def test_with_a_driver_the_variables_that_hide_devices_are_named(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("cyxla.plugin_advice._NVIDIA_DEVICES", (str(tmp_path),))
+    monkeypatch.setattr("cyxla.plugins.advice._NVIDIA_DEVICES", (str(tmp_path),))
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "-1")
     monkeypatch.delenv("JAX_CUDA_VISIBLE_DEVICES", raising=False)
     assert load_advice("cuda", "jax-cuda13-pjrt", _NO_GPU) == (

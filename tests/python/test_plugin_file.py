@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy._core._multiarray_umath as foreign_library
 import pytest
 
-from cyxla.plugin_file import plugin_file_fault
-from cyxla.plugins import available_plugins
+from cyxla.plugins.discovery import available_plugins
+from cyxla.plugins.elf_check import plugin_file_fault
 from fake_packages import elf_file, own_machine
 
 _OTHER_MACHINE = {183: (62, "x86-64")}.get(own_machine(), (183, "AArch64"))

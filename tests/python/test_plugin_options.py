@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from cyxla.errors import PluginError
-from cyxla.plugin_options import checked_options, default_options, known_options, optional_names
+from cyxla.plugins.options import checked_options, default_options, known_options, optional_names
 
 _LAMMPS = ("lammps-jax-pjrt-cpu", "0.11.2")
 _FASTATOMSTRUCT = ("fastatomstruct-xla-cpu", "2026.6.23")

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from cyxla.compilation import usable_settings
-from cyxla.compile_settings import check_settings
-from cyxla.plugin_preload import cuda_data_folder, cuda_libraries, cuda_version
-from cyxla.plugins import Plugin, available_plugins, plugin_from_path
+from cyxla.compilation.compile import usable_settings
+from cyxla.compilation.settings import check_settings
+from cyxla.plugins.discovery import Plugin, available_plugins, candidate_at
+from cyxla.plugins.preload import cuda_data_folder, cuda_libraries, cuda_version
 from cyxla.runtime import RuntimeInfo
 from fake_packages import elf_file, install, only_site
 
@@ -59,7 +59,7 @@ def test_each_plugin_has_its_own_column(tmp_path: Path, monkeypatch: pytest.Monk
     cuda13, cuda12 = available_plugins()
     assert list(cuda13.preload) == [libraries / "nvidia" / name for name in _LIBRARIES_13]
     assert list(cuda12.preload) == [libraries / "nvidia" / name for name in _LIBRARIES_12]
-    assert plugin_from_path(plugins / _CUDA13, "cuda").preload == cuda13.preload
+    assert candidate_at(plugins / _CUDA13, "cuda").plugin.preload == cuda13.preload
 
 
 def test_what_is_installed_of_several_folders(

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from child_process import run_code
-from cyxla import plugins
 from cyxla.errors import PluginError
-from cyxla.plugins import Plugin, RejectedPlugin, available_plugins, rejected_plugins
+from cyxla.plugins import discovery
+from cyxla.plugins.discovery import Plugin, RejectedPlugin, available_plugins, rejected_plugins
 from fake_packages import elf_file, install, only_site, own_machine
 
 _CPU_DEFAULTS = {"cpu_device_count": 1, "asynchronous": False}
@@ -129,7 +129,7 @@ def test_files_that_cannot_be_plugins(tmp_path: Path, monkeypatch: pytest.Monkey
     assert empty.reason == "it is empty"
     assert foreign.reason.startswith("it is built for ")
     with pytest.raises(PluginError) as caught:
-        plugins.find_plugin("cpu")
+        discovery.find_plugin("cpu")
     assert f"\nRejected: {missing}\nRejected: {empty}\n" in str(caught.value)
 
 
@@ -224,7 +224,7 @@ def test_entry_points(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         Plugin("metal", tmp_path / "good.so", f"{source} good", {"speed": 2}),
         Plugin("cpu", tmp_path / _LAMMPS, "lammps-jax-pjrt-cpu", _CPU_DEFAULTS),
     )
-    assert plugins.find_plugin("metal").source == f"{source} good"
+    assert discovery.find_plugin("metal").source == f"{source} good"
     assert _reasons() == [
         f"{source} exiting: entry_exiting failed: SystemExit: 3",
         f"{source} lost, /no.so: there is no such file",

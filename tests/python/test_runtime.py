@@ -11,7 +11,7 @@ import pytest
 import cyxla
 from c_library import build_library
 from child_process import run_code, run_process
-from cyxla.plugins import available_plugins
+from cyxla.plugins.discovery import available_plugins
 from fake_packages import elf_file
 
 _CPU_PLUGINS = [plugin for plugin in available_plugins() if plugin.platform == "cpu"]
@@ -219,7 +219,7 @@ print(dict(cyxla.runtime_info().plugin.create_options))
 
 
 # Forgets which options the plugin knows, as for a version that nobody has tried yet.
-_UNTRIED = "from cyxla import plugin_options\nplugin_options._BY_VERSION = {}\n"
+_UNTRIED = "from cyxla.plugins import options\noptions._BY_VERSION = {}\n"
 
 
 def test_options_of_an_untried_plugin_reach_it() -> None:
@@ -240,12 +240,12 @@ def test_a_default_that_an_untried_plugin_refuses_is_dropped() -> None:
     # This plugin refuses pooling_allocator, which newer ones know.
     lines = _attempts(f"""
 {_UNTRIED}
-plugin_options._DEFAULTS = {{"cpu": {{"cpu_device_count": 1, "pooling_allocator": False}}}}
+options._DEFAULTS = {{"cpu": {{"cpu_device_count": 1, "pooling_allocator": False}}}}
 attempt(options={{"pooling_allocator": True}})
 attempt()
 print(dict(cyxla.runtime_info().plugin.create_options))
-from cyxla import _runtime
-print(_runtime.loaded_runtime().dropped_options)
+from cyxla import runtime
+print(runtime.dropped_options())
 warnings.simplefilter("error")
 cyxla.initialize(cyxla.find_plugin())
 """)

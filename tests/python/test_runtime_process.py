@@ -12,7 +12,7 @@ import cyxla
 from c_library import build_library
 from child_process import run_code, run_process
 from cyxla.errors import ArgumentError
-from cyxla.thread_cap import (
+from cyxla.plugins.thread_cap import (
     check_devices,
     check_pool_variables,
     checked_threads,
@@ -235,12 +235,12 @@ def test_other_threads_find_the_runtime_complete() -> None:
     printed = run_code("""
         import threading
         import cyxla
-        from cyxla import ffi
+        from cyxla.ffi import targets
         worker = threading.Thread(target=cyxla.initialize)
         worker.start()
         while not cyxla.is_initialized():
             worker.join(0.001)
-        print(ffi.jaxlib_registered())
+        print(targets.jaxlib_registered())
         worker.join()
     """)
     assert printed == "(62, None)\n"
@@ -257,7 +257,7 @@ def test_a_forked_child_is_told_and_ends() -> None:
         child = os.fork()
         if child == 0:
             print(cyxla.is_initialized())
-            for call in (cyxla.initialize, cyxla.runtime_info, runtime.ensure_loaded):
+            for call in (cyxla.initialize, cyxla.runtime_info):
                 try:
                     call()
                 except cyxla.ForkError as error:
@@ -274,7 +274,7 @@ def test_a_forked_child_is_told_and_ends() -> None:
         "threads do not exist here. Start worker processes with "
         'multiprocessing.get_context("spawn") or "forkserver", or fork before cyxla is used'
     )
-    assert printed.splitlines() == ["False", message, message, message, "3 True"]
+    assert printed.splitlines() == ["False", message, message, "3 True"]
 
 
 def test_a_fork_before_initializing_is_no_obstacle() -> None:
@@ -347,7 +347,9 @@ def test_no_plugin_at_all(tmp_path: Path) -> None:
     code = """
         import sys
         import numpy, ml_dtypes, jax, cyxla
-        from cyxla import compilation, tracing, runtime, _runtime
+        from cyxla import runtime, _runtime
+        from cyxla.compilation import compile as compilation
+        from cyxla.lowering import tracing
         sys.path[:] = [path for path in sys.path if "site-packages" not in path]
         print(cyxla.available_plugins())
         program = cyxla.lower(lambda x: x * 2, [jax.ShapeDtypeStruct((2,), "float32")])

@@ -16,7 +16,7 @@ import pytest
 
 import cyxla
 from cpu_plugins import CPU_LIBRARIES, run_with_plugin
-from cyxla import compile_settings, small_matrices
+from cyxla.compilation import settings as compile_settings, small_matrices
 
 S = jax.ShapeDtypeStruct
 

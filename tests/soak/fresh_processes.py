@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 import cyxla
-from cyxla import small_matrices
+from cyxla.compilation import small_matrices
 
 _SECONDS = 300
 

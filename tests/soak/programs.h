@@ -50,12 +50,14 @@ inline Compiled compile(bool is_fake, int factor, runtime::RouteRequest::Route r
   signature.name = "soak_" + std::to_string(factor);
   signature.inputs = {{kF64, {kSize}}};
   signature.outputs = {{kF64, {kSize}}, {kF64, {}}};
-  runtime::CompileStatistics statistics;
-  runtime::Program* program =
-      runtime::Runtime::get()->compile(code_of(is_fake, factor), format_of(is_fake), {}, signature,
-                                       statistics, {route, "the soak asks for it", true});
+  const runtime::ProgramReference program =
+      runtime::Runtime::get()
+          ->compile({.code = code_of(is_fake, factor),
+                     .format = format_of(is_fake),
+                     .signature = signature,
+                     .route = {route, "the soak asks for it", true}})
+          .program;
   runtime::retain(&program->spec());  // given up by release()
-  runtime::drop(&program->spec());
   return {&program->spec(), static_cast<double>(factor)};
 }
 

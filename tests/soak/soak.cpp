@@ -44,11 +44,11 @@ Options read_options(int argc, char** argv) {
 
 bool run(const Options& options) {
   using Route = runtime::RouteRequest::Route;
-  runtime::Runtime::load(options.plugin,
-                         options.is_fake ? pjrt::NamedValues{}
+  runtime::Runtime::load({.path = options.plugin,
+                          .options = options.is_fake
+                                         ? pjrt::NamedValues{}
                                          : pjrt::NamedValues{{"cpu_device_count", std::int64_t{1}},
-                                                             {"asynchronous", false}},
-                         {"asynchronous"});
+                                                             {"asynchronous", false}}});
   bool good = true;
   PluginLeak leak;
   if (options.cycles > 0) {

@@ -144,7 +144,7 @@ def test_the_handlers_of_the_package_are_listed() -> None:
     lines = _run(
         _AS_JAXLIB
         + """
-from cyxla.gpu_targets import gpu_targets
+from cyxla.ffi.gpu import gpu_targets
 found = list(gpu_targets("cuda", cyxla.find_plugin("cuda").path))
 print(len(found), [t.name for t in found if t.api_version == 0], "jax" in sys.modules)
 print([t.name for t in found if isinstance(t.target, dict)])
@@ -158,7 +158,7 @@ print([t.name for t in found if isinstance(t.target, dict)])
 # Through PJRT's extension for custom calls on GPUs (type 0), as the plugin's C interface has it.
 _REGISTER = """
 import ctypes
-from cyxla.gpu_targets import gpu_targets
+from cyxla.ffi.gpu import gpu_targets
 
 class Arguments(ctypes.Structure):
     _fields_ = [("struct_size", ctypes.c_size_t), ("name", ctypes.c_char_p),

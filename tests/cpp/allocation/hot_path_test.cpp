@@ -257,8 +257,7 @@ TEST_F(HotPathTest, OutputsInPlace) {
   Signature signature = test::signature_of(kInPlace);
   signature.inputs.pop_back();
   signature.in_place_outputs = {0};
-  CompileStatistics statistics;
-  const ProgramReference program(loaded().compile(kInPlace, "fake", {}, signature, statistics));
+  const ProgramReference program = loaded().compile(test::request_of(kInPlace, signature)).program;
   const Array<float> input({1, 2, 3});
   const cyxla_input inputs[] = {input.input(PJRT_Buffer_Type_F32)};
   for (const std::size_t offset : {0U, 4U}) {

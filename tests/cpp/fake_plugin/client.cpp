@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <string>
 #include <string_view>
 
@@ -87,6 +88,8 @@ PJRT_Error* client_create(PJRT_Client_Create_Args& args) {
     record += describe(args.create_options[i]);
   }
   record_text(FAKE_PLUGIN_CREATE_OPTIONS, record);
+  const char* const pool_size = std::getenv("PJRT_NPROC");
+  record_text(FAKE_PLUGIN_POOL_SIZE, pool_size == nullptr ? "" : pool_size);
   for (std::size_t i = 0; i < args.num_options; ++i) {
     if (PJRT_Error* error = check_option(args.create_options[i]); error != nullptr) {
       return error;

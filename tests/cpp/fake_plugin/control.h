@@ -69,6 +69,7 @@ enum fake_plugin_setting {
 
 /* What the plugin remembers of the calls. */
 enum fake_plugin_record {
+  FAKE_PLUGIN_POOL_SIZE,       /* PJRT_NPROC of the environment at the last Client_Create */
   FAKE_PLUGIN_CREATE_OPTIONS,  /* a line "name type value" for each option of the last Client_Create
                                 */
   FAKE_PLUGIN_COMPILE_OPTIONS, /* the bytes of the last Client_Compile */

@@ -79,18 +79,15 @@ TEST_F(OutOfMemoryTest, OutputsInPlace) {
   const Array<float> tripled({0, 0, 0, 0}, 4);
   void* const outputs[] = {tripled.data()};
   ProgramReference program;
-  sweep("in_place",
-        {.before =
-             [&] {
-               CompileStatistics statistics;
-               program.reset(loaded().compile(kInPlace, "fake", {}, signature, statistics));
-             },
-         .act = [&] { return execute(&program->spec(), inputs.data(), outputs, 1) == 0; },
-         .check = [&]() -> std::string {
-           return tripled.values() == std::vector<float>{3, 6, 9, 12} ? "" : "wrong results";
-         },
-         .after = [&] { program.reset(); }},
-        5);
+  sweep(
+      "in_place",
+      {.before = [&] { program = loaded().compile(test::request_of(kInPlace, signature)).program; },
+       .act = [&] { return execute(&program->spec(), inputs.data(), outputs, 1) == 0; },
+       .check = [&]() -> std::string {
+         return tripled.values() == std::vector<float>{3, 6, 9, 12} ? "" : "wrong results";
+       },
+       .after = [&] { program.reset(); }},
+      5);
 }
 
 TEST_F(OutOfMemoryTest, PreparedCall) {

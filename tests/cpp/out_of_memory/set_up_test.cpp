@@ -36,14 +36,13 @@ TEST_F(OutOfMemoryTest, TheRequestsAreCountedAndFail) {
 
 TEST_F(OutOfMemoryTest, Load) {
   const auto load = [&](int nth) -> std::string {
-    const std::string path = test::FakePlugin::path();
-    const pjrt::NamedValues options = {{"pooling_allocator", true},
-                                       {"cpu_device_count", std::int64_t{1}}};
-    const std::set<std::string> optional = {"pooling_allocator"};
-    Attempt attempt;
-    attempt.act = [&] {
-      return Runtime::get() != nullptr || &Runtime::load(path, options, optional) != nullptr;
+    const LoadRequest request = {
+        .path = test::FakePlugin::path(),
+        .options = {{"cpu_device_count", std::int64_t{1}}},
+        .threads = 2,
     };
+    Attempt attempt;
+    attempt.act = [&] { return Runtime::get() != nullptr || &Runtime::load(request) != nullptr; };
     bool failed = false;
     const std::string message = try_once(attempt, nth, failed);
     if (failed && (message != "out of memory" || fake.live() != 0)) {
@@ -68,19 +67,17 @@ TEST_F(OutOfMemoryTest, Load) {
 
 TEST_F(OutOfMemoryTest, Compile) {
   loaded();
-  const Signature signature =
-      test::signature_of(SampleCall::kCode, "a name that needs memory of its own");
-  const pjrt::OptionOverrides overrides = {{"xla_some_flag", true}, {"xla_name", "value"}};
+  CompileRequest request = test::request_of(
+      SampleCall::kCode,
+      test::signature_of(SampleCall::kCode, "a name that needs memory of its own"));
+  request.overrides = {{"xla_some_flag", true}, {"xla_name", "value"}};
   for (const auto route : {RouteRequest::Route::kPjrt, RouteRequest::Route::kAuto}) {
-    RouteRequest request;
-    request.route = route;
+    request.route.route = route;
     ProgramReference program;
     sweep("compile",
           {.act =
                [&] {
-                 CompileStatistics statistics;
-                 program.reset(loaded().compile(SampleCall::kCode, "fake", overrides, signature,
-                                                statistics, request));
+                 program = loaded().compile(request).program;
                  return true;
                },
            .check = [&] { return call_.run(program->spec(), 1); },
@@ -95,10 +92,8 @@ TEST_F(OutOfMemoryTest, CompileSomethingWrong) {
   sweep("compile_error",
         {.act =
              [&] {
-               CompileStatistics statistics;
                try {
-                 loaded().compile("nonsense that no plugin would understand", "fake", {}, {},
-                                  statistics);
+                 loaded().compile(test::request_of("nonsense that no plugin would understand", {}));
                } catch (const Error&) {
                  return true;
                }

@@ -23,13 +23,9 @@ TEST(CompileOptions, WithoutOverridesAreOneReplicaAndOnePartition) {
   EXPECT_EQ(serialize_compile_options({}), kBuildOptions);
 }
 
-TEST(CompileOptions, DebugOptionsAreFieldThreeOfTheBuildOptions) {
-  EXPECT_EQ(serialize_compile_options({}, "\x08\x07"),
-            "\x1a\x13"
-            "\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"
-            "\x1a\x02\x08\x07"
-            "\x20\x01"
-            "\x28\x01"s);
+TEST(CompileOptions, TheBaseComesFirstSoThatOwnFieldsGoOverIt) {
+  const std::string base = "\x1a\x06\x1a\x02\x08\x07\x20\x05";  // debug options, five replicas
+  EXPECT_EQ(serialize_compile_options({}, base), base + kBuildOptions);
 }
 
 // Field 7 (env_option_overrides) is a map: each entry holds the name (1) and an OptionOverrideProto

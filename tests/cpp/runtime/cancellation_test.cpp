@@ -80,8 +80,7 @@ TEST_F(CancellationTest, InACallbackActsAfterTheCall) {
 TEST_F(CancellationTest, WhileWaitingForAnotherExecutionActsAfterTheCall) {
   Signature signature = test::signature_of("");
   signature.needs_python = true;
-  CompileStatistics statistics;
-  const ProgramReference program(loaded().compile("", "fake", {}, signature, statistics));
+  const ProgramReference program = loaded().compile(test::request_of("", signature)).program;
   std::vector<std::unique_ptr<HostCallbackScope>> places;
   do {
     places.push_back(std::make_unique<HostCallbackScope>(*program));

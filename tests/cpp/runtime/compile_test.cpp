@@ -25,8 +25,7 @@ class CompileTest : public test::RuntimeTest {
   // The message when a program that gives `actual` was declared to give `declared`.
   std::string mismatch(const std::string& actual, const std::string& declared) {
     return message_of(ErrorCode::kCompile, [&] {
-      CompileStatistics statistics;
-      loaded().compile(actual, "fake", {}, signature_of(declared, "model"), statistics);
+      loaded().compile(test::request_of(actual, signature_of(declared, "model")));
     });
   }
 };
@@ -59,17 +58,14 @@ TEST_F(CompileTest, TheSpecDescribesTheProgram) {
 TEST_F(CompileTest, AProgramThatNeedsPythonIsMarked) {
   Signature signature = signature_of("output F32[] fill 1");
   signature.needs_python = true;
-  CompileStatistics statistics;
-  const ProgramReference program(
-      loaded().compile("output F32[] fill 1", "fake", {}, signature, statistics));
+  const ProgramReference program =
+      loaded().compile(test::request_of("output F32[] fill 1", signature)).program;
   EXPECT_EQ(program->spec().flags, CYXLA_NEEDS_PYTHON);
 }
 
 TEST_F(CompileTest, StatisticsAreThePlugins) {
   fake.set(FAKE_PLUGIN_CODE_BYTES, 99);
-  CompileStatistics statistics;
-  const ProgramReference program(
-      loaded().compile(kProgram, "fake", {}, signature_of(kProgram), statistics));
+  const auto [program, statistics, _] = loaded().compile(test::request_of(kProgram));
   EXPECT_GT(statistics.seconds, 0.0);
   EXPECT_LT(statistics.seconds, 60.0);
   EXPECT_EQ(statistics.memory.code_bytes, 99);
@@ -79,10 +75,10 @@ TEST_F(CompileTest, StatisticsAreThePlugins) {
 }
 
 TEST_F(CompileTest, OverridesReachThePlugin) {
-  CompileStatistics statistics;
   const pjrt::OptionOverrides overrides = {{"xla_fast", true}};
-  const ProgramReference program(
-      loaded().compile(kProgram, "fake", overrides, signature_of(kProgram), statistics));
+  CompileRequest request = test::request_of(kProgram);
+  request.overrides = overrides;
+  loaded().compile(std::move(request));
   EXPECT_EQ(fake.recorded(FAKE_PLUGIN_COMPILE_OPTIONS), pjrt::serialize_compile_options(overrides));
 }
 

@@ -34,11 +34,9 @@ class FailuresCompileTest : public test::SweepTest {
     SampleCall call;
     const auto act = [&] {
       return attempt(ErrorCode::kCompile, [&] {
-        CompileStatistics statistics;
-        RouteRequest request;
-        request.route = route;
-        program.reset(loaded().compile(SampleCall::kCode, "fake", {},
-                                       signature_of(SampleCall::kCode), statistics, request));
+        CompileRequest request = test::request_of(SampleCall::kCode);
+        request.route.route = route;
+        program = loaded().compile(std::move(request)).program;
       });
     };
     return sweep(operation, {.act = act,
@@ -64,17 +62,13 @@ TEST_P(FailuresCompileTest, CompileForTheDirectRoute) {
 
 // DeserializeAndLoad, GetExecutable for the outputs, and the three questions about these.
 TEST_P(FailuresCompileTest, LoadCompiled) {
-  CompileStatistics statistics;
-  std::string serialized;
-  ProgramReference program(loaded().compile(SampleCall::kCode, "fake", {},
-                                            signature_of(SampleCall::kCode), statistics, {}, {},
-                                            &serialized));
-  program.reset();
+  CompileRequest request = test::request_of(SampleCall::kCode);
+  request.keeps_serialized = true;
+  request.code = loaded().compile(request).serialized;
+  ProgramReference program;
   SampleCall call;
   const auto act = [&] {
-    return attempt(ErrorCode::kCompile, [&] {
-      program.reset(loaded().load_compiled(serialized, signature_of(SampleCall::kCode)));
-    });
+    return attempt(ErrorCode::kCompile, [&] { program = loaded().load_compiled(request).program; });
   };
   const Tally tally = sweep("load_compiled", {.act = act,
                                               .check = [&] { return call.run(program->spec(), 0); },
@@ -90,9 +84,7 @@ TEST_P(FailuresCompileTest, StatisticsThatAreNeverGiven) {
         "PJRT_Executable_GetCompiledMemoryStats", "PJRT_Executable_Serialize"}) {
     fake.hollow(function, 0, true);
   }
-  CompileStatistics statistics;
-  const ProgramReference program(
-      loaded().compile(SampleCall::kCode, "fake", {}, signature_of(SampleCall::kCode), statistics));
+  const auto [program, statistics, _] = loaded().compile(test::request_of(SampleCall::kCode));
   EXPECT_FALSE(statistics.instructions);
   EXPECT_FALSE(statistics.flops);
   EXPECT_FALSE(statistics.memory.code_bytes);

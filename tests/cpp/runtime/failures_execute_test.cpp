@@ -138,8 +138,7 @@ TEST_P(FailuresExecuteTest, OutputsInPlace) {
   Signature signature = signature_of(kInPlace);
   signature.inputs.pop_back();
   signature.in_place_outputs = {1};
-  CompileStatistics statistics;
-  const ProgramReference program(loaded().compile(kInPlace, "fake", {}, signature, statistics));
+  const ProgramReference program = loaded().compile(test::request_of(kInPlace, signature)).program;
   const Array<float> input({1, 2, 3, 4});
   const std::vector<cyxla_input> inputs{input.input(PJRT_Buffer_Type_F32)};
   const Array<float> doubled({0, 0, 0, 0});

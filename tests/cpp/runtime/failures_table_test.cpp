@@ -25,12 +25,9 @@ class FailuresTableTest : public test::RuntimeTest {
     std::string message;
     try {
       loaded();
-      RouteRequest direct;
-      direct.route = RouteRequest::Route::kAuto;
-      CompileStatistics statistics;
-      const ProgramReference program(loaded().compile(SampleCall::kCode, "fake", {},
-                                                      test::signature_of(SampleCall::kCode),
-                                                      statistics, direct));
+      CompileRequest direct = test::request_of(SampleCall::kCode);
+      direct.route.route = RouteRequest::Route::kAuto;
+      const ProgramReference program = loaded().compile(direct).program;
       SampleCall call;
       for (int i = 0; i < 6 && message.empty(); ++i) {
         message = call.run(program->spec(), i % 2);

@@ -44,14 +44,16 @@ TEST_F(CallersFloatingPointTest, NoOperationCallsThePluginInIt) {
   rounding_upward("load", [&] { loaded(); });
   rounding_upward("try the direct route", [&] { loaded().direct_refusal(false); });
   rounding_upward("compile", [&] {
-    CompileStatistics statistics;
-    program.reset(loaded().compile(kDouble, "fake", {}, signature_of(kDouble), statistics, {}, {},
-                                   &serialized));
+    CompileRequest request = test::request_of(kDouble);
+    request.keeps_serialized = true;
+    Compiled compiled = loaded().compile(std::move(request));
+    program = std::move(compiled.program);
+    serialized = std::move(compiled.serialized);
   });
   rounding_upward("serialize", [&] { loaded().serialize(*program); });
   rounding_upward("release", [&] { program.reset(); });
   rounding_upward("load a compiled program", [&] {
-    program.reset(loaded().load_compiled(serialized, signature_of(kDouble)));
+    program = loaded().load_compiled(test::request_of(serialized, signature_of(kDouble))).program;
   });
 
   const Array<float> input({1, 2, 3});

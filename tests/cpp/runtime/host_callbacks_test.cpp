@@ -90,8 +90,7 @@ class HostCallbacksTest : public test::RuntimeTest {
   ProgramReference program_with_callbacks() {
     Signature signature = test::signature_of(kProgram);
     signature.needs_python = true;
-    CompileStatistics statistics;
-    return ProgramReference(loaded().compile(kProgram, "fake", {}, signature, statistics));
+    return loaded().compile(test::request_of(kProgram, signature)).program;
   }
 };
 

@@ -27,8 +27,7 @@ class InPlaceTest : public test::RuntimeTest {
     Signature signature = test::signature_of(kCode);
     signature.inputs.pop_back();
     signature.in_place_outputs = {1};
-    CompileStatistics statistics;
-    return ProgramReference(loaded().compile(kCode, "fake", {}, signature, statistics));
+    return loaded().compile(test::request_of(kCode, signature)).program;
   }
 
   const Array<float> input_{{1, 2, 3, 4}};

@@ -18,11 +18,14 @@ constexpr const char* kDouble = "input F32[3]\noutput F32[3] scale 0 2\n";
 class LoadCompiledTest : public test::RuntimeTest {
  protected:
   std::string compiled() {
-    CompileStatistics statistics;
-    std::string serialized;
-    const ProgramReference program(loaded().compile(kDouble, "fake", {}, signature_of(kDouble),
-                                                    statistics, {}, {}, &serialized));
-    return serialized;
+    CompileRequest request = test::request_of(kDouble);
+    request.keeps_serialized = true;
+    return loaded().compile(std::move(request)).serialized;
+  }
+  ProgramReference load(const std::string& serialized, RouteRequest route = {}) {
+    CompileRequest request = test::request_of(serialized, signature_of(kDouble));
+    request.route = std::move(route);
+    return loaded().load_compiled(std::move(request)).program;
   }
 };
 
@@ -30,7 +33,7 @@ TEST_F(LoadCompiledTest, AProgramRunsWithoutBeingCompiledAgain) {
   const std::string serialized = compiled();
   EXPECT_NE(serialized, "");
   EXPECT_EQ(fake.calls("PJRT_Executable_Serialize"), 1U) << "the first bytes are the whole ones";
-  const ProgramReference program(loaded().load_compiled(serialized, signature_of(kDouble)));
+  const ProgramReference program = load(serialized);
   EXPECT_EQ(fake.calls("PJRT_Client_Compile"), 1U);
   EXPECT_EQ(fake.calls("PJRT_Executable_Serialize"), 1U);
   const Array<float> input({1, 2, 3});
@@ -43,17 +46,14 @@ TEST_F(LoadCompiledTest, AProgramRunsWithoutBeingCompiledAgain) {
 
 TEST_F(LoadCompiledTest, TheRouteIsChosenAsForACompiledOne) {
   const std::string serialized = compiled();
-  const ProgramReference asked(loaded().load_compiled(
-      serialized, signature_of(kDouble), {RouteRequest::Route::kPjrt, "so it was asked"}));
+  const ProgramReference asked = load(serialized, {RouteRequest::Route::kPjrt, "so it was asked"});
   EXPECT_EQ(asked->route_reason(), "so it was asked");
-  const ProgramReference found(loaded().load_compiled(serialized, signature_of(kDouble),
-                                                      {RouteRequest::Route::kAuto, "", true}));
+  const ProgramReference found = load(serialized, {RouteRequest::Route::kAuto, "", true});
   EXPECT_NE(found->route_reason().find("only programs for the CPU"), std::string::npos);
 }
 
 TEST_F(LoadCompiledTest, BytesThatThePluginRefuses) {
-  EXPECT_EQ(message_of(ErrorCode::kCompile,
-                       [&] { loaded().load_compiled("nonsense", signature_of(kDouble)); }),
+  EXPECT_EQ(message_of(ErrorCode::kCompile, [&] { load("nonsense"); }),
             "PJRT_Executable_DeserializeAndLoad: INVALID_ARGUMENT: these bytes are no serialized "
             "executable");
 }
@@ -61,15 +61,15 @@ TEST_F(LoadCompiledTest, BytesThatThePluginRefuses) {
 TEST_F(LoadCompiledTest, AnotherProgramThanDeclared) {
   const std::string serialized = compiled();
   const Signature other = signature_of("input F32[3]\noutput F32[4] fill 1\n");
-  EXPECT_NE(message_of(ErrorCode::kCompile, [&] { loaded().load_compiled(serialized, other); }),
+  EXPECT_NE(message_of(ErrorCode::kCompile,
+                       [&] { loaded().load_compiled(test::request_of(serialized, other)); }),
             "");
 }
 
 TEST_F(LoadCompiledTest, APluginThatCannotLoad) {
   const std::string serialized = compiled();
   fake.remove_function("PJRT_Executable_DeserializeAndLoad");
-  const std::string message = message_of(
-      ErrorCode::kUnsupported, [&] { loaded().load_compiled(serialized, signature_of(kDouble)); });
+  const std::string message = message_of(ErrorCode::kUnsupported, [&] { load(serialized); });
   EXPECT_NE(message.find("PJRT_Executable_DeserializeAndLoad"), std::string::npos) << message;
 }
 
@@ -84,7 +84,7 @@ TEST_F(LoadCompiledTest, NotAfterShutDown) {
   Runtime& runtime = loaded();
   Runtime::shut_down();
   EXPECT_EQ(message_of(ErrorCode::kShutdown,
-                       [&] { runtime.load_compiled(serialized, signature_of(kDouble)); }),
+                       [&] { runtime.load_compiled(test::request_of(serialized, {})); }),
             "cannot load a compiled program: the runtime is shut down");
 }
 

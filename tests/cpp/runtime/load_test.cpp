@@ -20,21 +20,21 @@ const std::string kPath = FakePlugin::path();
 
 class LoadTest : public test::RuntimeTest {
  protected:
-  std::string load_message(const pjrt::NamedValues& options = {},
-                           const std::set<std::string>& optional = {}) {
-    return message_of(ErrorCode::kPlugin, [&] { Runtime::load(kPath, options, optional); });
+  std::string load_message(const pjrt::NamedValues& options = {}) {
+    return message_of(ErrorCode::kPlugin,
+                      [&] { Runtime::load({.path = kPath, .options = options}); });
   }
 };
 
 TEST_F(LoadTest, GivesTheRuntimeOfTheProcess) {
   EXPECT_EQ(Runtime::get(), nullptr);
-  Runtime& runtime = Runtime::load(kPath, {{"cpu_device_count", std::int64_t{1}}}, {});
+  Runtime& runtime =
+      Runtime::load({.path = kPath, .options = {{"cpu_device_count", std::int64_t{1}}}});
   EXPECT_EQ(Runtime::get(), &runtime);
   EXPECT_EQ(runtime.plugin().api().source(), kPath);
   EXPECT_EQ(runtime.client().platform_name(), "fake");
   EXPECT_TRUE(runtime.capabilities().aliased_inputs);
   EXPECT_TRUE(runtime.capabilities().inplace_outputs);
-  EXPECT_TRUE(runtime.dropped_options().empty());
   EXPECT_FALSE(Runtime::forked());
   EXPECT_EQ(fake.live(), 1) << fake.live_by_kind();  // the client
 }
@@ -46,8 +46,16 @@ TEST_F(LoadTest, OnePluginIsLoadedPerProcess) {
   EXPECT_EQ(fake.live(FAKE_PLUGIN_CLIENT), 1);
 }
 
+TEST_F(LoadTest, TheCapOnThreadsIsInTheEnvironmentWhileTheClientIsMade) {
+  ASSERT_EQ(setenv("PJRT_NPROC", "3", 1), 0);
+  EXPECT_THROW(Runtime::load({.path = "/nope.so", .threads = 7}), Error);
+  Runtime::load({.path = kPath, .threads = 7});
+  EXPECT_EQ(fake.recorded(FAKE_PLUGIN_POOL_SIZE), "7");
+  EXPECT_STREQ(getenv("PJRT_NPROC"), "3");
+}
+
 TEST_F(LoadTest, AFailedLoadCanBeTriedAgain) {
-  EXPECT_THROW(Runtime::load("/nope.so", {}, {}), Error);
+  EXPECT_THROW(Runtime::load({.path = "/nope.so"}), Error);
   fake.fail("PJRT_Plugin_Initialize", 1, PJRT_Error_Code_UNAVAILABLE, "asleep");
   EXPECT_EQ(load_message(), "PJRT_Plugin_Initialize: UNAVAILABLE: asleep");
   for (const char* function : {"PJRT_Client_Create", "PJRT_Client_PlatformName",
@@ -61,19 +69,8 @@ TEST_F(LoadTest, AFailedLoadCanBeTriedAgain) {
   EXPECT_EQ(fake.calls("PJRT_Plugin_Initialize"), 2U);  // the one that failed, and one
 }
 
-TEST_F(LoadTest, OptionalOptionsThatThePluginDoesNotKnowAreDropped) {
-  Runtime& runtime = Runtime::load(kPath,
-                                   {{"cpu_device_count", std::int64_t{1}},
-                                    {"pooling_allocator", true},
-                                    {"max_inflight_computations", std::int64_t{2}}},
-                                   {"pooling_allocator", "max_inflight_computations", "unused"});
-  EXPECT_EQ(runtime.dropped_options(),
-            (std::vector<std::string>{"max_inflight_computations", "pooling_allocator"}));
-  EXPECT_EQ(fake.recorded(FAKE_PLUGIN_CREATE_OPTIONS), "cpu_device_count int64 1\n");
-}
-
 TEST_F(LoadTest, OtherOptionsAreNeverDropped) {
-  EXPECT_EQ(load_message({{"pooling_allocator", true}}, {"asynchronous"}),
+  EXPECT_EQ(load_message({{"pooling_allocator", true}}),
             "PJRT_Client_Create: INVALID_ARGUMENT: Unexpected option name passed to "
             "PJRT_Client_Create: pooling_allocator");
   EXPECT_EQ(fake.calls("PJRT_Client_Create"), 1U);
@@ -91,7 +88,7 @@ TEST_F(LoadTest, EveryFailingCallLeavesAllOrNothing) {
       fake.fail(nullptr, nth, PJRT_Error_Code_INTERNAL, "injected");
       std::string result = "loaded";
       try {
-        Runtime::load(kPath, {}, {});
+        Runtime::load({.path = kPath});
         if (fake.failures() == 0) {
           result = "nothing left to fail";
         }

@@ -20,11 +20,11 @@ class RouteTest : public test::RuntimeTest {
     RuntimeTest::SetUp();
     fake.set(FAKE_PLUGIN_PLATFORM, 1);
   }
-  ProgramReference compile_for(const RouteRequest& request) {
+  ProgramReference compile_for(RouteRequest route) {
     constexpr const char* kCode = "output F32[] fill 1\n";
-    CompileStatistics statistics;
-    return ProgramReference(
-        loaded().compile(kCode, "fake", {}, test::signature_of(kCode), statistics, request));
+    CompileRequest request = test::request_of(kCode);
+    request.route = std::move(route);
+    return loaded().compile(std::move(request)).program;
   }
   static void expect_result(const ProgramReference& program) {
     float result = 0;

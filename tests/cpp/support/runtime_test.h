@@ -50,11 +50,19 @@ inline runtime::Signature signature_of(std::string_view code, std::string name =
   return signature;
 }
 
-struct ReleaseProgram {
-  void operator()(runtime::Program* program) const { runtime::drop(&program->spec()); }
-};
-// Holds one reference to a program, as a Python Executable does.
-using ProgramReference = std::unique_ptr<runtime::Program, ReleaseProgram>;
+using runtime::ProgramReference;
+
+// A program of the fake plugin to compile.
+inline runtime::CompileRequest request_of(std::string_view code, runtime::Signature signature) {
+  runtime::CompileRequest request;
+  request.code = code;
+  request.format = "fake";
+  request.signature = std::move(signature);
+  return request;
+}
+inline runtime::CompileRequest request_of(std::string_view code) {
+  return request_of(code, signature_of(code));
+}
 
 // An array at an address that is `offset` bytes past an aligned one.
 template <typename Element>
@@ -111,12 +119,10 @@ class RuntimeTest : public FakePluginTest {
 
   runtime::Runtime& loaded() {
     runtime::Runtime* runtime = runtime::Runtime::get();
-    return runtime != nullptr ? *runtime : runtime::Runtime::load(FakePlugin::path(), {}, {});
+    return runtime != nullptr ? *runtime : runtime::Runtime::load({.path = FakePlugin::path()});
   }
   ProgramReference compile(std::string_view code, std::string name = "f") {
-    runtime::CompileStatistics statistics;
-    return ProgramReference(
-        loaded().compile(code, "fake", {}, signature_of(code, std::move(name)), statistics));
+    return loaded().compile(request_of(code, signature_of(code, std::move(name)))).program;
   }
 };
 

@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`compile_programs`: several programs at once, with a progress bar when it takes long."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import os
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from typing import Any, Final
+
+import numpy as np
+
+from cyxla import runtime
+from cyxla.compilation.cache import warn_of_failures
+from cyxla.compilation.compile import check_platform, compile_checked, usable_settings
+from cyxla.compilation.settings import Cache, CompileOption, CompileRequest, check_settings
+from cyxla.compilation.statistics import CompiledPair
+from cyxla.errors import ArgumentError, CompileError, UnsupportedError
+from cyxla.program.program import Program
+
+__all__ = ["compile_programs"]
+
+_BAR_DELAY_SECONDS: Final = 2.0
+_REFRESH_SECONDS: Final = 0.5
+
+
+def compile_programs(
+    programs: Iterable[Program],
+    *,
+    options: Mapping[str, CompileOption] | None = None,
+    intra_op_threads: int | None = None,
+    outputs_in_place: bool = False,
+    route: str = "auto",
+    exact: bool = False,
+    cache: Cache = None,
+    max_workers: int | None = None,
+    progress: bool | None = None,
+) -> tuple[CompiledPair, ...]:
+    """Compile several programs at once, on threads, and return the results in their order.
+
+    Ctrl-C, or a program that cannot be compiled, ends it as soon as the compilations in flight have
+    ended; the others are not started, and what was compiled is dropped.
+
+    Args:
+        programs: what `cyxla.lower` made.
+        options: as for `compile_program`, for each of the programs.
+        intra_op_threads: as for `compile_program`.
+        outputs_in_place: as for `compile_program`.
+        route: as for `compile_program`.
+        exact: as for `compile_program`.
+        cache: as for `compile_program`.
+        max_workers: how many are compiled at once; None takes the CPUs that this process may use.
+            Each compilation in flight takes memory.
+        progress: whether to show a progress bar on stderr. None shows one on a terminal when it
+            takes longer than two seconds.
+
+    Raises:
+        ArgumentError: `programs` or `max_workers` is wrong, or an argument of `compile_program`.
+        PluginError: no plugin can be loaded.
+        CompileError: a program cannot be compiled; the message has its index and name. Of several,
+            the first.
+        UnsupportedError: `progress=True` without tqdm, or what `compile_program` raises.
+        RuntimeWarning: see `compile_program`.
+    """
+    chosen = _checked_programs(programs)
+    settings = check_settings(
+        chosen, options, intra_op_threads, outputs_in_place, route, exact, cache
+    )
+    num_workers = _checked_workers(max_workers, len(chosen))
+    if not chosen:
+        return ()
+    info = runtime.runtime_info()
+    for index, program in enumerate(chosen):
+        with _naming(index, program):
+            check_platform(program, info)
+    settings = usable_settings(settings, info, stacklevel=3)
+
+    def work(index: int) -> CompiledPair:
+        with _naming(index, chosen[index]):
+            return compile_checked(CompileRequest(chosen[index], settings, info))
+
+    futures: list[Future[CompiledPair]] = []
+    try:
+        with (
+            _progress_bar(progress, len(chosen)) as bar,
+            ThreadPoolExecutor(num_workers, "cyxla-compile") as executor,
+        ):
+            try:
+                futures.extend(executor.submit(work, index) for index in range(len(chosen)))
+                _wait(futures, bar)
+            except KeyboardInterrupt:
+                _note_interrupt()
+                raise
+            finally:
+                executor.shutdown(wait=False, cancel_futures=True)
+        warn_of_failures(settings.cache_folder, stacklevel=2)
+        failed = [
+            error
+            for future in futures
+            if not future.cancelled() and (error := future.exception()) is not None
+        ]
+        if failed:
+            raise failed[0]
+        return tuple(future.result() for future in futures)
+    finally:
+        futures.clear()  # a traceback would keep what was compiled
+
+
+def _wait(futures: list[Future[CompiledPair]], bar: Any) -> None:
+    """Wait until all have ended or one has failed."""
+    pending = set(futures)
+    while pending:
+        done, pending = wait(pending, _REFRESH_SECONDS, FIRST_COMPLETED)
+        bar.update(len(done))
+        if any(future.exception() is not None for future in done):
+            return
+
+
+def _note_interrupt() -> None:
+    """Say that Ctrl-C will end it: what the plugin compiles cannot be interrupted."""
+    if sys.stderr is not None:
+        notice = "Ctrl-C is noted; it takes effect once the compilations in flight have ended"
+        print(f"\ncyxla: {notice}", file=sys.stderr, flush=True)
+
+
+class _NoBar:
+    def update(self, number: int) -> None:
+        pass
+
+
+def _progress_bar(progress: bool | None, total: int) -> contextlib.AbstractContextManager[Any]:
+    no_bar = contextlib.nullcontext(_NoBar())
+    if progress is False or sys.stderr is None:
+        return no_bar
+    try:
+        tqdm = importlib.import_module("tqdm").tqdm
+    except ImportError as error:
+        if progress is None:
+            return no_bar
+        raise UnsupportedError(
+            f"progress=True needs tqdm: pip install tqdm ({error}); or leave progress out"
+        ) from error
+    # A thread of tqdm's own would outlive the bar, in the way of who forks; it has no use here.
+    bar_class = type("Bar", (tqdm,), {"monitor_interval": 0})
+    bar: contextlib.AbstractContextManager[Any] = bar_class(
+        total=total,
+        desc="compiling",
+        unit="program",
+        file=sys.stderr,
+        delay=_BAR_DELAY_SECONDS if progress is None else 0,
+        disable=None if progress is None else False,  # None: unless stderr is a terminal
+        miniters=0,  # the time it shows goes on while no program ends
+    )
+    return bar
+
+
+@contextlib.contextmanager
+def _naming(index: int, program: Program) -> Iterator[None]:
+    where = f"programs[{index}], {program.name!r}"
+    try:
+        yield
+    except CompileError as error:
+        raise CompileError(f"{where}: {error}") from error.__cause__
+    except Exception as error:
+        error.add_note(f"cyxla was compiling {where}")
+        raise
+
+
+def _checked_programs(programs: object) -> tuple[Program, ...]:
+    if isinstance(programs, Program) or not isinstance(programs, Iterable):
+        raise ArgumentError(
+            f"programs must be a list of programs, got {type(programs).__name__}; for one program"
+            " there is cyxla.compile_program"
+        )
+    chosen = tuple(programs)
+    for index, program in enumerate(chosen):
+        if not isinstance(program, Program):
+            raise ArgumentError(
+                f"programs[{index}] must be a cyxla.Program, got {type(program).__name__};"
+                " cyxla.lower makes one"
+            )
+    return chosen
+
+
+def _checked_workers(max_workers: object, num_programs: int) -> int:
+    if max_workers is None:
+        return max(1, min(num_programs, _usable_cpus()))
+    is_number = isinstance(max_workers, int | np.integer) and not isinstance(max_workers, bool)
+    if not is_number or int(max_workers) < 1:  # type: ignore[call-overload]
+        raise ArgumentError(f"max_workers must be a number from 1 on, or None, got {max_workers!r}")
+    return int(max_workers)  # type: ignore[call-overload, no-any-return]
+
+
+def _usable_cpus() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

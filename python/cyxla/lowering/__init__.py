@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a JAX function to a program. Importing this package does not import JAX."""
+
+from cyxla.lowering.lower import LARGE_CONSTANTS_BYTES, lower
+
+__all__ = ["LARGE_CONSTANTS_BYTES", "lower"]

@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lowered functions, the files that keep them, and the Python functions that they call."""
+
+from cyxla.program.program import Program
+from cyxla.program.signature import ProgramArray
+
+__all__ = ["Program", "ProgramArray"]

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "pjrt/compile_options.h"
+#include "pjrt/executable.h"
+#include "runtime/program.h"
+#include "runtime/references.h"
+#include "runtime/signature.h"
+
+namespace cyxla::runtime {
+
+// How a program is to be executed.
+struct RouteRequest {
+  enum class Route : std::uint8_t {
+    kAuto,  // directly where that is possible
+    kPjrt,
+    kDirect,  // directly, or not at all
+  };
+  Route route = Route::kPjrt;
+  std::string reason;    // why kPjrt, or why this form of a program, in a sentence
+  bool may_fork = true;  // whether programs may be tried in a child process
+};
+
+// A program to compile, or to load again, with everything that this depends on.
+struct CompileRequest {
+  std::string code;
+  std::string format = "mlir";  // as PJRT_Program::format
+  pjrt::OptionOverrides overrides;
+  // A serialized CompileOptionsProto of the plugin's own XLA version, or empty.
+  std::string base_options;
+  Signature signature;
+  RouteRequest route;
+  bool keeps_serialized = false;  // whether Compiled::serialized is wanted
+};
+
+// What compiling cost and what the plugin says of the result.
+struct CompileStatistics {
+  double seconds = 0;
+  pjrt::MemoryStatistics memory;
+  std::optional<double> flops;
+  std::optional<std::int64_t> instructions;
+};
+
+struct DropProgram {
+  void operator()(Program* program) const noexcept { drop(&program->spec()); }
+};
+// The one reference that a new program has.
+using ProgramReference = std::unique_ptr<Program, DropProgram>;
+
+struct Compiled {
+  ProgramReference program;
+  CompileStatistics statistics;
+  std::string serialized;  // empty when not asked for, or when the plugin cannot serialize
+};
+
+}  // namespace cyxla::runtime
