@@ -27,8 +27,8 @@ def check_extension(python: Path) -> None:
     """Use the module that is built with the sanitizers as a program would; then plant a fault."""
     site = BUILD / "asan" / "site"
     run(["cmake", "--install", BUILD / "asan", "--prefix", site])
-    for source in (ROOT / "python" / "cyxla").glob("*.py"):
-        shutil.copy(source, site / "cyxla")
+    modules = shutil.ignore_patterns("*.p[yx][xdi]", "_native", "__pycache__")
+    shutil.copytree(ROOT / "python" / "cyxla", site / "cyxla", dirs_exist_ok=True, ignore=modules)
     variables = {
         "PYTHONPATH": str(site),
         # The sanitizer comes first, and before it can look for __cxa_throw there must be one.

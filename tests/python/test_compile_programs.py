@@ -263,10 +263,3 @@ def test_a_bar_where_it_takes_long(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_bar_that_is_wanted(capfd: pytest.CaptureFixture[str]) -> None:
     compile_programs([scaled(1), scaled(2)], progress=True)
     assert "compiling: 100%" in capfd.readouterr().err
-
-
-def test_without_tqdm(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "tqdm", None)
-    compile_programs([scaled(1)])
-    with pytest.raises(UnsupportedError, match="progress=True needs tqdm: pip install tqdm"):
-        compile_programs([scaled(1)], progress=True)

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import contextlib
-import importlib
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -18,7 +17,7 @@ from cyxla.compilation.cache import warn_of_failures
 from cyxla.compilation.compile import check_platform, compile_checked, usable_settings
 from cyxla.compilation.settings import Cache, CompileOption, CompileRequest, check_settings
 from cyxla.compilation.statistics import CompiledPair
-from cyxla.errors import ArgumentError, CompileError, UnsupportedError
+from cyxla.errors import ArgumentError, CompileError
 from cyxla.program.program import Program
 
 __all__ = ["compile_programs"]
@@ -62,7 +61,7 @@ def compile_programs(
         PluginError: no plugin can be loaded.
         CompileError: a program cannot be compiled; the message has its index and name. Of several,
             the first.
-        UnsupportedError: `progress=True` without tqdm, or what `compile_program` raises.
+        UnsupportedError: what `compile_program` raises.
         RuntimeWarning: see `compile_program`.
     """
     chosen = _checked_programs(programs)
@@ -114,7 +113,8 @@ def _wait(futures: list[Future[CompiledPair]], bar: Any) -> None:
     pending = set(futures)
     while pending:
         done, pending = wait(pending, _REFRESH_SECONDS, FIRST_COMPLETED)
-        bar.update(len(done))
+        if bar is not None:
+            bar.update(len(done))
         if any(future.exception() is not None for future in done):
             return
 
@@ -126,24 +126,13 @@ def _note_interrupt() -> None:
         print(f"\ncyxla: {notice}", file=sys.stderr, flush=True)
 
 
-class _NoBar:
-    def update(self, number: int) -> None:
-        pass
-
-
 def _progress_bar(progress: bool | None, total: int) -> contextlib.AbstractContextManager[Any]:
-    no_bar = contextlib.nullcontext(_NoBar())
+    """A tqdm bar, or None where none is to be shown."""
     if progress is False or sys.stderr is None:
-        return no_bar
-    try:
-        tqdm = importlib.import_module("tqdm").tqdm
-    except ImportError as error:
-        if progress is None:
-            return no_bar
-        raise UnsupportedError(
-            f"progress=True needs tqdm: pip install tqdm ({error}); or leave progress out"
-        ) from error
-    # A thread of tqdm's own would outlive the bar, in the way of who forks; it has no use here.
+        return contextlib.nullcontext()
+    from tqdm import tqdm  # type: ignore[import-untyped]
+
+    # Without tqdm's monitor thread: it would outlive the bar and make fork() unsafe.
     bar_class = type("Bar", (tqdm,), {"monitor_interval": 0})
     bar: contextlib.AbstractContextManager[Any] = bar_class(
         total=total,
@@ -151,8 +140,8 @@ def _progress_bar(progress: bool | None, total: int) -> contextlib.AbstractConte
         unit="program",
         file=sys.stderr,
         delay=_BAR_DELAY_SECONDS if progress is None else 0,
-        disable=None if progress is None else False,  # None: unless stderr is a terminal
-        miniters=0,  # the time it shows goes on while no program ends
+        disable=None if progress is None else False,  # None: tqdm shows it on a terminal only
+        miniters=0,  # keep the elapsed time going while no program ends
     )
     return bar
 
