@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import ast
 import importlib
+import inspect
+import operator
 import pickle
 from importlib import metadata
 from pathlib import Path
@@ -16,6 +18,7 @@ import pytest
 
 import cyxla
 from child_process import run_code
+from cyxla import _runtime
 
 _STUB = ast.parse(Path(cyxla.__file__).with_suffix(".pyi").read_text())
 
@@ -37,6 +40,42 @@ def test_type_checkers_see_the_same_names_in_the_same_modules() -> None:
     assert set(imported) == set(cyxla.__all__) - {"__version__"}
     for name, module in imported.items():
         assert getattr(importlib.import_module(module), name) is getattr(cyxla, name)
+
+
+def _members(body: list[ast.stmt]) -> dict[str, list[str] | None]:
+    """The public names of a stub; of functions with their parameters."""
+    found: dict[str, list[str] | None] = {}
+    for node in body:
+        if isinstance(node, ast.FunctionDef):
+            arguments = node.args
+            parameters = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
+            is_property = bool(node.decorator_list)
+            found[node.name] = None if is_property else [each.arg for each in parameters]
+        elif isinstance(node, ast.AnnAssign):
+            assert isinstance(node.target, ast.Name)
+            found[node.target.id] = None
+        elif isinstance(node, ast.ClassDef):
+            found[node.name] = None
+            for name, parameters in _members(node.body).items():
+                found[f"{node.name}.{name}"] = parameters
+    return {name: parameters for name, parameters in found.items() if "__" not in name}
+
+
+def test_the_stub_of_the_extension_has_its_names_and_parameters() -> None:
+    stub = _members(ast.parse(Path(_runtime.__file__).with_name("_runtime.pyi").read_text()).body)
+    for name, parameters in stub.items():
+        member = operator.attrgetter(name)(_runtime)
+        if parameters is not None:
+            assert list(inspect.signature(member).parameters) == parameters, name
+    defined = {"ABI_VERSION"}
+    for name, value in vars(_runtime).items():
+        if getattr(value, "__module__", "") == _runtime.__name__ and not name.startswith("_"):
+            defined.add(name)
+    for kept in (_runtime.Executable, _runtime.BoundCall):
+        defined |= {f"{kept.__name__}.{name}" for name in vars(kept) if not name.startswith("_")}
+    for kept in (_runtime.LoadedPlugin, _runtime.Measured, _runtime.Compiled):
+        defined |= {f"{kept.__name__}.{name}" for name in kept._fields}
+    assert stub.keys() == defined
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:
