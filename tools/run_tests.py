@@ -15,7 +15,9 @@ import os
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from environment import environment_folder, make_environment
@@ -29,7 +31,20 @@ from soak import run_soak
 from steps import BUILD, ROOT, StepError, configure, run, say, step
 
 # What runs without a part named; the formatter runs on request.
-PARTS = ("lint", "ctest", "sanitize", "pytest", "matrix", "memcheck", "soak", "fuzz")
+PARTS = (
+    "environments",
+    "lint",
+    "ctest",
+    "sanitize",
+    "pytest",
+    "matrix",
+    "memcheck",
+    "soak",
+    "fuzz",
+)
+
+# What memcheck and the soak run, of the preset 'dev'.
+_SOAK_TARGETS = ("soak", "fake_pjrt_plugin", "planted")
 
 # How pytest and ctest name a test that failed, in the lists that they end with.
 _FAILED_TEST = re.compile(r"(FAILED|ERROR) \S+\.py|\s*\d+ - \S+ \([^()]+\)$")
@@ -69,13 +84,20 @@ class Session:
         self.full = full
         self.whole = whole
         self.closing_lines: list[str] = []
-        # The linters and the build of the C++ tests use the oldest interpreter.
+        # The linters and the build of the C++ tests use the oldest interpreter, the whole Python
+        # suite runs on the newest.
         self.main_version = next(iter(pythons))
+        self.suite_version = list(pythons)[-1]
 
     def environment(self, version: str) -> Path:
         """Return the interpreter of the environment of a version, making it first."""
         task = "check" if version == self.main_version else "test"
         return make_environment(version, self.pythons[version], task)
+
+    def environments(self) -> None:
+        """Make the environments of all interpreters, two at a time: pip uses one core."""
+        with ThreadPoolExecutor(2) as executor:
+            list(executor.map(self.environment, self.pythons))
 
     def lint(self) -> None:
         """Run every check of the source text."""
@@ -86,8 +108,11 @@ class Session:
         run([self.environment(self.main_version), "tools/lint.py", "--format"])
 
     def ctest(self) -> None:
-        """Build and run the C++ tests."""
-        self._ctest("dev")
+        """Build and run the C++ tests; with sanitize() after it, only what that cannot run."""
+        if self.whole:
+            self._ctest("dev", only="allocation_test")
+        else:
+            self._ctest("dev")
 
     def sanitize(self) -> None:
         """Run the C++ tests under each sanitizer, and the extension module under one."""
@@ -109,8 +134,8 @@ class Session:
     def _build_dev(self) -> None:
         with step("building the soak"):
             configure("dev", self.environment(self.main_version))
-            targets = ["soak", "fake_pjrt_plugin", "planted"]
-            run(["cmake", "--build", "--preset", "dev", "--parallel", "2", "--target", *targets])
+            build = ["cmake", "--build", "--preset", "dev", "--parallel", "2"]
+            run([*build, "--target", *_SOAK_TARGETS])
 
     def pytest(self) -> None:
         """Install cyxla for each interpreter and run the Python tests there."""
@@ -157,14 +182,15 @@ class Session:
         if failed:
             raise StepError("; ".join(failed))
 
-    def _ctest(self, preset: str) -> None:
+    def _ctest(self, preset: str, only: str = "") -> None:
         python = self.environment(self.main_version)
         junit = BUILD / preset / "ctest.xml"
         with step(f"C++ tests, preset {preset}"):
             configure(preset, python)
             # ThreadSanitizer of g++ 12 ends at once where addresses are randomized too widely.
             fixed = _fixed_addresses() if preset == "tsan" else []
-            run([*fixed, "cmake", "--build", "--preset", preset, "--parallel", "2"])
+            build = [*fixed, "cmake", "--build", "--preset", preset, "--parallel", "2"]
+            run([*build, "--target", only, *_SOAK_TARGETS] if only else build)
             command: list[str | Path] = [
                 *fixed,
                 "ctest",
@@ -172,6 +198,7 @@ class Session:
                 preset,
                 "--output-junit",
                 junit,
+                *(["--tests-regex", f"^{only}[.]"] if only else []),
             ]
             self._run_runner(f"ctest, preset {preset}:", " tests passed", command)
             run([python, "tools/check_skips.py", junit])
@@ -184,11 +211,10 @@ class Session:
 
     def _pytest(self, version: str) -> None:
         python = self._installed(version)
-        is_main = version == self.main_version
         # An empty folder: nothing of the source tree is importable from it.
         folder = BUILD / f"pytest-{version}"
         folder.mkdir(parents=True, exist_ok=True)
-        options = [] if is_main else ["-m", "not checks and not plugins"]
+        options = ["-m", self._selection(version)] if self.whole else []
         # The tests of a file stay together: they share what its fixtures made.
         options += ["--numprocesses=2", "--dist=loadfile"]
         command = self._pytest_command(python, "python", *options)
@@ -198,6 +224,12 @@ class Session:
         }
         with step(f"Python tests on {version}"):
             self._run_runner(f"pytest, Python {version}:", " in ", command, folder, variables)
+
+    def _selection(self, version: str) -> str:
+        """Return the marks of the tests to run on a version, one of several."""
+        is_suite = version == self.suite_version
+        chosen = "not checks" if is_suite else "interpreter and not checks and not plugins"
+        return f"checks or ({chosen})" if version == self.main_version else chosen
 
     def _pytest_command(self, python: Path, tests: str, *options: str) -> list[str | Path]:
         """Return the command that runs a folder of tests."""
@@ -264,15 +296,20 @@ def main() -> int:
         full=arguments.full,
         whole=arguments.part is None,
     )
+    times = {}
     for part in [arguments.part] if arguments.part else PARTS:
+        start = time.monotonic()
         try:
             getattr(session, part)()
         except StepError as error:
             failures.append(f"{part}: {error}")
+        times[part] = time.monotonic() - start
     for failure in failures:
         say(f"error: {failure}")
     for line in session.closing_lines:
         say(line)
+    spent = ", ".join(f"{part} {seconds:.0f}" for part, seconds in times.items())
+    say(f"seconds: {spent}; {sum(times.values()):.0f} together")
     return 1 if failures else 0
 
 

@@ -48,7 +48,7 @@ SlotRegistry& registry() noexcept {
 
 // No thread takes or returns a slot while the process forks: the child would find the lock taken
 // when its only thread ends.
-[[maybe_unused]] const int kForkHandlers =
+[[maybe_unused]] const int kSlotForkHandlers =
     pthread_atfork([] { registry().mutex().lock(); }, [] { registry().mutex().unlock(); },
                    [] { registry().mutex().unlock(); });
 

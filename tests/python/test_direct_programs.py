@@ -26,7 +26,7 @@ pytestmark = pytest.mark.parametrize(
     "library",
     [
         CPU_LIBRARIES[0],
-        *(pytest.param(library, marks=pytest.mark.checks) for library in CPU_LIBRARIES[1:]),
+        *(pytest.param(library, marks=pytest.mark.plugins) for library in CPU_LIBRARIES[1:]),
     ],
 )
 

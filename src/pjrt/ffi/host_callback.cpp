@@ -16,7 +16,7 @@ namespace {
 
 // More than any program has; a frame beyond them is not one that these declarations describe.
 constexpr std::int64_t kMaxValues = 1 << 20;
-constexpr std::int64_t kMaxRank = 64;
+constexpr std::int64_t kMaxCallbackRank = 64;
 constexpr int kU64 = 9;
 
 std::atomic<HostFunction> host_function{nullptr};
@@ -84,7 +84,7 @@ const char* check_values(const ffi::Values& values) noexcept {
     if (values.types[i] != ffi::kBufferArgument || buffer == nullptr) {
       return "an argument or result that is no array";
     }
-    if (buffer->rank < 0 || buffer->rank > kMaxRank ||
+    if (buffer->rank < 0 || buffer->rank > kMaxCallbackRank ||
         (buffer->rank > 0 && buffer->dims == nullptr)) {
       return "an array whose rank cannot be";
     }
