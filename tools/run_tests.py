@@ -227,9 +227,11 @@ class Session:
 
     def _selection(self, version: str) -> str:
         """Return the marks of the tests to run on a version, one of several."""
-        is_suite = version == self.suite_version
-        chosen = "not checks" if is_suite else "interpreter and not checks and not plugins"
-        return f"checks or ({chosen})" if version == self.main_version else chosen
+        if version == self.suite_version:
+            return "not checks"
+        if version == self.main_version:
+            return "checks or ((interpreter or jax) and not plugins)"
+        return "interpreter and not plugins and not checks"
 
     def _pytest_command(self, python: Path, tests: str, *options: str) -> list[str | Path]:
         """Return the command that runs a folder of tests."""

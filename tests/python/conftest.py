@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules of every run: cyxla is the installed one, and each skip is a permitted one."""
+"""Rules of every run: the marks of each folder, cyxla is the installed one, skips are permitted."""
 
 from __future__ import annotations
 
@@ -16,6 +16,30 @@ sys.path.append(str(_ROOT / "tools"))
 from check_skips import read_patterns, unexpected  # noqa: E402
 
 _skipped: dict[str, str] = {}
+
+
+# The folders whose tests depend on more than cyxla; pyproject.toml describes the marks.
+_MARKS_OF_FOLDERS = {
+    "executable": pytest.mark.interpreter,
+    "interface": pytest.mark.interpreter,
+    "process": pytest.mark.interpreter,
+    "lowering": pytest.mark.jax,
+}
+# Packages and libraries of the plugins that are not the default one.
+_OTHER_PLUGINS = {
+    "fastatomstruct-xla-cpu", "libpjrt_cpu.so", "xla-cpu-pjrt", "xla_cpu_pjrt.so",
+}  # fmt: skip
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests of each folder, and those that are parametrized with another plugin."""
+    for item in items:
+        if mark := _MARKS_OF_FOLDERS.get(item.path.parent.name):
+            item.add_marker(mark)
+        parameters = getattr(getattr(item, "callspec", None), "params", {}).values()
+        if any(isinstance(value, str) and value in _OTHER_PLUGINS for value in parameters):
+            item.add_marker(pytest.mark.plugins)
 
 
 def _cyxla_folder() -> Path | None:

@@ -17,7 +17,7 @@ import cyxla
 from cyxla import _runtime
 from support.native import run_with_modules
 
-_SOURCES = Path(__file__).parents[1] / "downstream"
+_SOURCES = Path(__file__).parents[2] / "downstream"
 
 _PRELUDE = """
 import sys, threading, time

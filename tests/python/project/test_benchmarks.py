@@ -14,7 +14,7 @@ import pytest
 
 pytestmark = pytest.mark.checks
 
-_RUN = Path(__file__).resolve().parents[2] / "benchmarks" / "run.py"
+_RUN = Path(__file__).resolve().parents[3] / "benchmarks" / "run.py"
 _RIVAL = """
 import numpy as np
 from loops import PythonLoop

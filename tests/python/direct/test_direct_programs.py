@@ -21,14 +21,7 @@ from cpu_plugins import CPU_LIBRARIES, variables
 from direct_table import PROGRAMS
 from serialized_steps import DIRECT_KINDS
 
-# A minute for each plugin: the older two on one interpreter only.
-pytestmark = pytest.mark.parametrize(
-    "library",
-    [
-        CPU_LIBRARIES[0],
-        *(pytest.param(library, marks=pytest.mark.plugins) for library in CPU_LIBRARIES[1:]),
-    ],
-)
+pytestmark = pytest.mark.parametrize("library", CPU_LIBRARIES)
 
 SECONDS = 280
 
@@ -48,7 +41,7 @@ LIMITS = (
 @functools.cache
 def reports(library: str) -> dict[str, dict[str, Any]]:
     """What became of each program with the plugin."""
-    script = Path(__file__).with_name("direct_comparison.py")
+    script = Path(__file__).parents[1] / "direct_comparison.py"
     try:
         ended = run_process(str(script), env=variables(library), seconds=SECONDS)
         how, printed, error = f"exit code {ended.returncode}", ended.stdout, ended.stderr

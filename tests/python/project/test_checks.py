@@ -15,7 +15,7 @@ import pytest
 import run_tests
 from pythons import Search
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 pytestmark = [pytest.mark.checks, pytest.mark.timeout(600)]
 

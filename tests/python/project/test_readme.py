@@ -19,7 +19,7 @@ import pytest
 
 from child_process import run_code, run_process
 
-_ROOT = Path(__file__).resolve().parents[2]
+_ROOT = Path(__file__).resolve().parents[3]
 _PAGES = sorted([*_ROOT.glob("*.md"), *_ROOT.glob("docs/*.md")])
 _PAGE_NAMES = [page.relative_to(_ROOT).as_posix() for page in _PAGES]
 _BLOCK = re.compile(r"^```(\S*) *([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

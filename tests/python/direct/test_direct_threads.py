@@ -65,7 +65,7 @@ class InFlight:
 
 
 def run(code: str, library: str = CPU_LIBRARIES[0], seconds: float = 100) -> str:
-    path = [str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]
+    path = [str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
     environment = {**variables(library), "PYTHONPATH": os.pathsep.join(filter(None, path))}
     return run_code(_PRELUDE + code, env=environment, seconds=seconds)
 

@@ -28,7 +28,7 @@ def run(name):
 @pytest.fixture(scope="module")
 def prelude(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The start of a script, with the handlers compiled."""
-    source = Path(__file__).with_name("ffi_handlers.c").read_text()
+    source = (Path(__file__).parents[1] / "ffi_handlers.c").read_text()
     library = tmp_path_factory.mktemp("ffi") / "handlers.so"
     build_library(library, source, jax.ffi.include_dir())
     return _PRELUDE.format(library=str(library))

@@ -345,7 +345,6 @@ def test_last_error_is_cut_to_the_buffer(c_table: ModuleType, line: cyxla.Execut
     assert c_table.last_error(None) == (len(encoded), b"")
 
 
-@pytest.mark.plugins
 @pytest.mark.parametrize("plugin", PLUGINS[1:])
 def test_this_file_on_other_plugins(plugin: str) -> None:
     # A process has one plugin, so the tests above run once more in another.

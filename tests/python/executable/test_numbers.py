@@ -193,7 +193,6 @@ def _executed(
     return bits
 
 
-@pytest.mark.plugins
 @pytest.mark.parametrize("plugin", PLUGINS[1:])
 def test_this_file_on_other_plugins(plugin: str) -> None:
     # A process has one plugin, so the tests above run once more in another.

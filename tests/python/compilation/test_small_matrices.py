@@ -171,7 +171,7 @@ def test_the_rule_is_bounded_by_the_size_of_the_program() -> None:
 
 
 def test_results_and_routes_are_the_same_in_fresh_processes_under_load() -> None:
-    script = Path(__file__).parents[1] / "soak" / "fresh_processes.py"
+    script = Path(__file__).parents[2] / "soak" / "fresh_processes.py"
 
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(

@@ -19,7 +19,7 @@ _MINOR = dict(zip(CPU_LIBRARIES, (4, 3, 2), strict=True))
 def handlers(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The library of the handlers written in C."""
     library = tmp_path_factory.mktemp("ffi_versions") / "handlers.so"
-    source = Path(__file__).with_name("ffi_handlers.c").read_text()
+    source = (Path(__file__).parents[1] / "ffi_handlers.c").read_text()
     return str(build_library(library, source, jax.ffi.include_dir()))
 
 
