@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-# How every layer is compiled: cyxla_add_layer(base) makes the static library cyxla_base from the
-# sources beside and below the calling CMakeLists.txt, linked to the layers named after it.
+# Defines how layers are compiled: cyxla_add_layer(base) makes the static library cyxla_base from
+# the sources beside and below the calling CMakeLists.txt, linked to the layers named after it.
 
-# No -Wpedantic: with it g++ 12 refuses the PJRT header, whatever pragma or -isystem says. -Wrestrict
-# is wrong about std::string in g++ 12 (GCC bug 105329).
+# Without -Wpedantic, because g++ 12 then rejects the PJRT header despite pragmas and -isystem.
+# Without -Wrestrict, because it misfires on std::string in g++ 12 (GCC bug 105329).
 set(CYXLA_WARNINGS -Wall -Wextra -Wshadow -Wconversion -Wno-missing-field-initializers
     $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
 if(CYXLA_WARNINGS_AS_ERRORS)
@@ -11,8 +11,8 @@ if(CYXLA_WARNINGS_AS_ERRORS)
 endif()
 
 if(CYXLA_SANITIZE)
-  # The code that sanitizers add makes g++ wrong about what is initialized. ThreadSanitizer does not
-  # model fences, of which it warns; they are executed all the same.
+  # Sanitizer instrumentation makes -Wmaybe-uninitialized misfire. -Wtsan warns that ThreadSanitizer
+  # does not model fences; they are still executed.
   list(APPEND CYXLA_WARNINGS $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized> $<$<CXX_COMPILER_ID:GNU>:-Wno-tsan>)
   # Sanitizers must reach every target, tests included, or the link fails.
   add_compile_options(-fsanitize=${CYXLA_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
@@ -30,7 +30,7 @@ function(cyxla_add_layer layer)
     cyxla_${layer} PUBLIC "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/include")
   target_compile_options(cyxla_${layer} PRIVATE ${CYXLA_WARNINGS})
   if(CYXLA_CLANG_TIDY)
-    # clang-tidy is given the flags of g++, some of which it does not know.
+    # clang-tidy gets g++'s flags and does not know all of them.
     set_target_properties(cyxla_${layer} PROPERTIES
       CXX_CLANG_TIDY "${CLANG_TIDY};--quiet;--extra-arg=-Wno-unknown-warning-option")
     set_source_files_properties(

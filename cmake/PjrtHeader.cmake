@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Sets pjrt_include_dir to the folder of pjrt_c_api.h and defines the target cyxla::pjrt_header.
 
-# Not cached: pip builds in an environment that is gone the next time the same build folder is used.
+# Not cached: pip's build environment does not exist any more when the build folder is reused.
 set(pjrt_include_dir "${CYXLA_PJRT_INCLUDE_DIR}")
 if(NOT pjrt_include_dir)
   execute_process(

@@ -11,8 +11,8 @@ namespace cyxla {
 
 inline constexpr std::size_t kAlignment = CYXLA_ALIGNMENT;
 
-// Memory for `size_bytes` bytes (at least one unit, so that the address is never null) at a
-// kAlignment-aligned address. Null when there is none left.
+// Returns `size_bytes` bytes (at least one, so the address is never null) at a kAlignment-aligned
+// address, or null when memory runs out.
 void* allocate_aligned(std::size_t size_bytes) noexcept;
 void free_aligned(void* pointer) noexcept;
 
@@ -21,7 +21,7 @@ struct AlignedDeleter {
 };
 using AlignedMemory = std::unique_ptr<void, AlignedDeleter>;
 
-// As allocate_aligned, but owned, and throws std::bad_alloc.
+// As allocate_aligned, but owned. Throws std::bad_alloc.
 AlignedMemory make_aligned(std::size_t size_bytes);
 
 inline bool is_aligned(const void* pointer) noexcept {

@@ -39,8 +39,8 @@ void heavy_fence() noexcept {
       membarrier(kPrivateExpedited)) {
     return;
   }
-  // A sandbox that was entered later forbids it. From now on the hot side has fences of its own;
-  // stores of those who just passed without one are visible long before this is over.
+  // A sandbox entered later forbids membarrier. From now on the hot side uses real fences. Stores
+  // by threads that just passed without one become visible well within this sleep.
   asymmetric_fence::light_is_real.store(true, std::memory_order_seq_cst);
   std::this_thread::sleep_for(std::chrono::milliseconds(10));
 }

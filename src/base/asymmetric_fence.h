@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fences for two sides of which one runs in every call and the other seldom:
+// Fences for two sides, where one runs in every call and the other rarely:
 //
 //   hot side:   store flag;  light_fence();  load word
 //   rare side:  store word;  heavy_fence();  load flag
 //
 // At least one side sees the other's store. Proof: heavy_fence() makes every running thread of the
-// process pass a full fence (membarrier, private expedited), at some moment M of the hot thread's
-// program order. The compiler keeps the hot side's two accesses in order. If M is after the hot
-// store, that store is visible before the rare side loads the flag. Otherwise M is before the hot
-// store and so before the hot load, which then sees the rare store, made before M.
-// Where the system has no membarrier, both sides are sequentially consistent fences.
+// process execute a full fence (membarrier, private expedited), at some moment M of the hot
+// thread's program order. The compiler keeps the hot side's two accesses in order. If M is after
+// the hot store, that store is visible before the rare side loads the flag. Otherwise M is before
+// the hot store and therefore before the hot load, which then sees the rare store, made before M.
+// Where the system lacks membarrier, both fences are sequentially consistent.
 #pragma once
 
 #include <atomic>
@@ -18,16 +18,16 @@ namespace cyxla {
 
 namespace asymmetric_fence {
 
-// Whether light_fence() must be a fence of the processor.
+// True when light_fence() must issue a CPU fence.
 extern constinit std::atomic<bool> light_is_real;
 
 }  // namespace asymmetric_fence
 
-// Registers the process for heavy_fence(). Called once, before the first light_fence() that a
-// heavy_fence() has to pair with.
+// Registers the process for heavy_fence(). Call it once, before the first light_fence() that pairs
+// with a heavy_fence().
 void prepare_asymmetric_fences() noexcept;
 
-// A few microseconds.
+// Takes a few microseconds.
 void heavy_fence() noexcept;
 
 inline void light_fence() noexcept {

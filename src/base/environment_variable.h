@@ -7,8 +7,8 @@
 
 namespace cyxla {
 
-// Sets an environment variable for the life of the object, then restores what was there. Like
-// setenv() it must not run while another thread reads or writes the environment of the process.
+// Sets an environment variable for the object's lifetime, then restores the old value. Like
+// setenv(), it must not run while another thread reads or writes the process's environment.
 class EnvironmentVariable {
  public:
   EnvironmentVariable(const char* name, const std::string& value) : name_(name) {

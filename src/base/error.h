@@ -8,7 +8,7 @@
 
 namespace cyxla {
 
-// What kind of thing went wrong; each kind is one exception class in Python.
+// The kind of failure; each maps to one exception class in Python.
 enum class ErrorCode {
   kInternal,
   kArgument,
@@ -20,7 +20,7 @@ enum class ErrorCode {
   kFork,
 };
 
-// The end of a noun that is counted, for messages.
+// The plural suffix for a count, for messages.
 constexpr const char* plural(std::size_t count) noexcept { return count == 1 ? "" : "s"; }
 
 // "1 input", "2 inputs".
@@ -28,8 +28,8 @@ inline std::string counted(std::size_t count, const std::string& noun) {
   return std::to_string(count) + ' ' + noun + plural(count);
 }
 
-// The one exception of the set-up paths. `where` names the function that failed (often a PJRT
-// function), what() is "where: message" or the message alone.
+// The only exception of the set-up paths. `where` names the function that failed (often a PJRT
+// function); what() is "where: message", or the message alone.
 class Error : public std::runtime_error {
  public:
   Error(ErrorCode code, std::string where, const std::string& message)

@@ -11,9 +11,9 @@
 namespace cyxla {
 
 // Sets the floating-point state that XLA's CPU client gives to kernels, and restores the caller's
-// at the end of the scope, exception flags included: subnormal operands and results become zero,
-// rounding is to nearest, no exception traps. That is MXCSR alone; the x87 unit, which kernels do
-// not use and XLA does not set either, stays as it is. Owned by the scope; used by one thread.
+// state at the end of the scope, exception flags included: subnormal operands and results become
+// zero, rounding is to nearest, exceptions do not trap. Only MXCSR changes: kernels do not use the
+// x87 unit, and XLA does not set it. Owned by the scope; used by one thread.
 class KernelFloatingPointScope {
  public:
 #if defined(__x86_64__)
@@ -37,10 +37,10 @@ class KernelFloatingPointScope {
 #endif
 };
 
-// Gives a plugin the floating-point state that a program starts with, and restores the caller's at
-// the end of the scope, exception flags included. Without it the caller's rounding mode would
-// change what the plugin computes, now and while it compiles; the caller's traps would end the
-// process; and the plugin's flags would stay. Threads that the plugin starts inherit the state.
+// Gives a plugin the floating-point state that a program starts with, and restores the caller's
+// state at the end of the scope, exception flags included. Without it, the caller's rounding mode
+// would change what the plugin computes and compiles, the caller's traps would end the process, and
+// the plugin's exception flags would remain set. Threads that the plugin starts inherit the state.
 // Owned by the scope; used by one thread.
 class PluginFloatingPointScope {
  public:
@@ -80,19 +80,19 @@ class PluginFloatingPointScope {
   };
 
   static X87 x87_now() noexcept {
-    std::uint16_t control = 0;  // each of its own: two halves of one word would be waited for
+    std::uint16_t control = 0;  // two variables, because reading one merged word would stall
     std::uint16_t status = 0;
     asm volatile("fnstcw %0\n\tfnstsw %1" : "=m"(control), "=a"(status));
     return {control, status};
   }
 
-  // Exceptions that already happened do not trap by being unmasked here, but in the next x87
-  // instruction: as they would have without the scope.
+  // Unmasking an exception whose flag is already set does not trap here but in the next x87
+  // instruction, as it would have without the scope.
   static void set_x87_control(std::uint16_t control) noexcept {
     asm volatile("fldcw %0" : : "m"(control));
   }
 
-  // The status word can be loaded only with all of the unit's environment.
+  // The status word can only be loaded together with the unit's whole environment.
   void restore_x87() const noexcept {
     struct {
       std::uint32_t control, status, others[5];

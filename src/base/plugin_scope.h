@@ -7,9 +7,9 @@
 
 namespace cyxla {
 
-// Delays the cancellation of the calling thread (pthread_cancel) until the scope has ended and the
-// thread comes to its next cancellation point: unwinding it within a noexcept function or through
-// the plugin's frames ends the process. Owned by the scope; used by one thread.
+// Delays cancellation of the calling thread (pthread_cancel) until its first cancellation point
+// after the scope: unwinding through a noexcept function or the plugin's frames ends the process.
+// Owned by the scope; used by one thread.
 class NoCancellationScope {
  public:
   NoCancellationScope() noexcept { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &saved_); }
@@ -21,7 +21,7 @@ class NoCancellationScope {
   int saved_ = PTHREAD_CANCEL_ENABLE;
 };
 
-// What surrounds everything that enters the plugin or waits for it.
+// Surrounds everything that enters the plugin or waits for it.
 class PluginScope {
   NoCancellationScope no_cancellation_;
   PluginFloatingPointScope floating_point_;

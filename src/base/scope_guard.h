@@ -5,7 +5,8 @@
 
 namespace cyxla {
 
-// Runs a function when the scope ends, however it ends. Owned by the scope; used by one thread.
+// Runs a function when the scope ends, by return or by exception. Owned by the scope; used by one
+// thread.
 template <typename Function>
 class ScopeGuard {
  public:

@@ -11,11 +11,11 @@ namespace cyxla {
 
 using Sha256Digest = std::array<std::uint8_t, 32>;
 
-// Takes a message in parts. One thread at a time.
+// Hashes a message given in parts. One thread at a time.
 class Sha256 {
  public:
   void update(std::string_view bytes) noexcept;
-  // The digest of all that was given; nothing may follow.
+  // Returns the digest of everything so far; do not call update() afterwards.
   Sha256Digest finish() noexcept;
 
  private:

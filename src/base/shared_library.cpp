@@ -14,7 +14,7 @@ SharedLibrary::SharedLibrary(void* handle, std::string path)
 
 SharedLibrary SharedLibrary::open(const std::string& path) {
   if (path.empty()) {
-    // dlopen("") would hand out the main program.
+    // dlopen("") returns the main program.
     throw Error(ErrorCode::kPlugin, "",
                 "the plugin path is empty; give the path of a PJRT plugin library");
   }

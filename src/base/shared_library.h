@@ -5,11 +5,11 @@
 
 namespace cyxla {
 
-// A library opened by path. It is never closed: plugins keep threads and static registries that
+// A library opened by path. Never closed, because plugins keep threads and static registries that
 // point into their code. Any thread may use it.
 class SharedLibrary {
  public:
-  // Resolves everything now and keeps the library's symbols to itself. Throws Error (kPlugin) with
+  // Resolves all symbols now and keeps the library's own symbols local. Throws Error (kPlugin) with
   // the loader's reason.
   static SharedLibrary open(const std::string& path);
 

@@ -7,7 +7,7 @@
 namespace cyxla::wire {
 
 static_assert(std::endian::native == std::endian::little,
-              "fixed-width fields are copied as they are");
+              "fixed-width fields are copied without byte swapping");
 
 namespace {
 
@@ -70,7 +70,7 @@ std::optional<Field> Reader::next() noexcept {
   if (failed_ || rest_.empty()) {
     return std::nullopt;
   }
-  failed_ = true;  // until the whole field was read
+  failed_ = true;  // until the whole field is read
   const std::optional<std::uint64_t> tag = take_varint(rest_);
   if (!tag || (*tag >> 3) == 0 || (*tag >> 3) > 0x1fffffff) {
     return std::nullopt;

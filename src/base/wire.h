@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The wire format of protocol buffers, as far as compile options and serialized executables need
-// it.
+// The subset of protobuf's wire format that compile options and serialized executables need.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +16,11 @@ void append_varint_field(std::string& out, std::uint32_t field, std::uint64_t va
 void append_double_field(std::string& out, std::uint32_t field, double value);
 void append_bytes_field(std::string& out, std::uint32_t field, std::string_view bytes);
 
-// Removes a varint from the front of `bytes` and returns it; nothing where there is none.
+// Removes a varint from the front of `bytes` and returns it; std::nullopt when it is malformed.
 std::optional<std::uint64_t> take_varint(std::string_view& bytes) noexcept;
 
-// One field of a message: `number` for the varint and fixed types, `bytes` (pointing into the
-// message) otherwise.
+// A field of a message: `number` for the varint and fixed types, otherwise `bytes`, which points
+// into the message.
 struct Field {
   std::uint32_t field = 0;
   Type type = Type::kVarint;
@@ -34,8 +33,8 @@ class Reader {
  public:
   explicit Reader(std::string_view message) : rest_(message) {}
 
-  // The next field; nothing at the end of the message or at its first malformed byte (then failed()
-  // is true).
+  // Returns the next field; std::nullopt at the end of the message, or at its first malformed byte,
+  // after which failed() is true.
   std::optional<Field> next() noexcept;
   bool failed() const noexcept { return failed_; }
 
@@ -46,7 +45,8 @@ class Reader {
   bool failed_ = false;
 };
 
-// Calls `visit` with the bytes of each occurrence of a field. False when the message is malformed.
+// Calls `visit` with the bytes of each occurrence of a field. Returns false when the message is
+// malformed.
 template <typename Visit>
 bool for_each_bytes_field(std::string_view message, std::uint32_t number, Visit visit) {
   Reader reader(message);

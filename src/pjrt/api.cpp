@@ -9,7 +9,7 @@
 namespace cyxla::pjrt {
 namespace {
 
-// The functions without which there is nothing to do. All of them are older than API version 0.40.
+// cyxla cannot work without these functions. All of them are older than API version 0.40.
 constexpr auto kRequired = std::make_tuple(
     CYXLA_SLOT(PJRT_Error_Destroy), CYXLA_SLOT(PJRT_Error_Message), CYXLA_SLOT(PJRT_Error_GetCode),
     CYXLA_SLOT(PJRT_Plugin_Initialize), CYXLA_SLOT(PJRT_Plugin_Attributes),
@@ -40,7 +40,7 @@ Api::Api(const PJRT_Api* table, const std::string& source) : table_(table), sour
     throw Error(ErrorCode::kPlugin, "",
                 source + " is not a usable PJRT plugin: its function table has " +
                     std::to_string(table->struct_size) +
-                    " bytes, which does not even hold its version");
+                    " bytes, too few to hold its version; install a newer plugin");
   }
   version_ = {table->pjrt_api_version.major_version, table->pjrt_api_version.minor_version};
   if (version_.major != PJRT_API_MAJOR) {
@@ -76,7 +76,8 @@ const PJRT_Extension_Base* Api::extension(PJRT_Extension_Type type) const noexce
 void Api::throw_missing(const char* function) const {
   throw Error(ErrorCode::kUnsupported, function,
               "the plugin " + source_ + " (PJRT API version " +
-                  version_text(version_.major, version_.minor) + ") does not have this function");
+                  version_text(version_.major, version_.minor) +
+                  ") does not have this function; install a newer plugin");
 }
 
 }  // namespace cyxla::pjrt

@@ -8,7 +8,7 @@
 
 namespace cyxla::pjrt {
 
-// One function of the PJRT table: its name, its member and where that member ends.
+// A function of the PJRT table: its name, its member, and the offset where that member ends.
 template <typename Function>
 struct Slot {
   const char* name;
@@ -21,7 +21,7 @@ struct Slot {
 #function, &PJRT_Api::function, offsetof(PJRT_Api, function) + sizeof(void*) \
   }
 
-// Declares the zeroed arguments of a PJRT function, with the size that the header gives.
+// Declares the zeroed argument struct of a PJRT function, with the header's size.
 #define CYXLA_PJRT_ARGS(function, variable) \
   function##_Args variable = {};            \
   (variable).struct_size = function##_Args_STRUCT_SIZE
@@ -33,13 +33,13 @@ struct ApiVersion {
 
 class Status;
 
-// A view of a plugin's function table. The table belongs to the plugin and is never copied: an
-// older plugin's is shorter than the header's. A slot is read only when it lies within the table's
-// own size. Lives as long as the plugin, that is, for the process; any thread may use it.
+// A view of a plugin's function table. The plugin owns the table. It is never copied, because an
+// older plugin's table is shorter than the header's; a slot is read only when it lies within the
+// table's own size. Lives as long as the process; any thread may use it.
 class Api {
  public:
-  // Checks the table's size, its major version and that every function that cyxla cannot do without
-  // is there. `source` (the library's path) appears in the messages. Throws Error (kPlugin).
+  // Checks the table's size, its major version, and that it has every function that cyxla needs.
+  // `source` (the library's path) appears in the messages. Throws Error (kPlugin).
   Api(const PJRT_Api* table, const std::string& source);
 
   template <typename Function>
@@ -51,12 +51,12 @@ class Api {
   template <typename Function, typename Args>
   Status call(Slot<Function> slot, Args& args) const;
 
-  // The table itself, for functions that the constructor has found.
+  // For functions whose presence the constructor has checked.
   const PJRT_Api& table() const noexcept { return *table_; }
   ApiVersion version() const noexcept { return version_; }
   const std::string& source() const noexcept { return source_; }
 
-  // The first extension of a type in the plugin's chain, or null.
+  // Returns the first extension of a type in the plugin's chain, or null.
   const PJRT_Extension_Base* extension(PJRT_Extension_Type type) const noexcept;
 
  private:
@@ -73,8 +73,8 @@ class Api {
 
 namespace cyxla::pjrt {
 
-// Calls a function that returns PJRT_Error*: an exception, which XLA lets through at times, becomes
-// the status, as most callers are noexcept.
+// Calls a function that returns PJRT_Error*. XLA sometimes lets C++ exceptions escape; they become
+// the status, because most callers are noexcept.
 template <typename Function, typename Args>
 Status guarded_call(const Api& api, const char* name, Function* function, Args& args) noexcept {
   try {
@@ -83,7 +83,7 @@ Status guarded_call(const Api& api, const char* name, Function* function, Args& 
     return Status::exception_thrown(name);
   }
 }
-// As above, of a function that the table is known to have.
+// As above, for a function that is known to be in the table.
 template <typename Function, typename Args>
 Status guarded_call(const Api& api, Slot<Function> slot, Args& args) noexcept {
   return guarded_call(api, slot.name, api.table().*slot.member, args);
@@ -97,14 +97,14 @@ Status Api::call(Slot<Function> slot, Args& args) const {
   return guarded_call(*this, slot, args);
 }
 
-// Calls a function on a set-up path: what is wrong is thrown as Error{code, function name, plugin's
+// Calls a function on a set-up path. Throws a failure as Error{code, function name, plugin's
 // message}.
 template <typename Function, typename Args>
 void checked_call(const Api& api, Slot<Function> slot, Args& args, ErrorCode code) {
   api.call(slot, args).throw_if_error(code, slot.name);
 }
 
-// For what a successful call must have given: throws Error when it is null.
+// Throws Error when a successful call returned null in `given`.
 template <typename Function, typename Given>
 void check_given(Slot<Function> slot, const Given* given, const char* what, ErrorCode code) {
   if (given == nullptr) {

@@ -9,10 +9,10 @@
 namespace cyxla::pjrt {
 namespace {
 
-// XLA arrays have at most a few dimensions; more than this is left to the plugin's own layout.
+// For a higher rank, the plugin's own layout is used.
 constexpr std::size_t kMaxRank = 32;
 
-// Plugins call it without a null check when a view is destroyed.
+// Plugins call it without a null check when they destroy a view.
 void ignore_deletion(void* /*device_buffer*/, void* /*user_arg*/) {}
 
 Status buffer_from_host(const Client& client, const void* host_data, Shape shape,
@@ -68,7 +68,7 @@ Status copy_from_host(const Client& client, const void* host_data, Shape shape,
 }
 
 Status make_destination(const Client& client, void* host_data, Shape shape, Buffer& out) noexcept {
-  Event done;  // comes when the buffer is gone, so nobody waits for it
+  Event done;  // completes when the buffer is destroyed, so there is nothing to wait for
   return buffer_from_host(client, host_data, shape, PJRT_HostBufferSemantics_kMutableZeroCopy, out,
                           done);
 }

@@ -35,7 +35,7 @@ Client Client::create(const Api& api, const NamedValues& options) {
 
 LoadedExecutable Client::compile(std::string_view code, std::string_view format,
                                  std::string_view compile_options) const {
-  // The header declares the code mutable; no plugin writes to it.
+  // The header declares the code mutable, but plugins do not write to it.
   PJRT_Program program = {};
   program.struct_size = PJRT_Program_STRUCT_SIZE;
   program.code = const_cast<char*>(code.data());

@@ -11,8 +11,7 @@
 
 namespace cyxla::pjrt {
 
-// A plugin's client. Everything made from it must be destroyed first. After creation any thread may
-// use it.
+// A plugin's client. Every object made from it must be destroyed first. Any thread may use it.
 class Client {
  public:
   // Throws Error (kPlugin) with the plugin's message.
@@ -30,8 +29,8 @@ class Client {
   // (kCompile).
   LoadedExecutable compile(std::string_view code, std::string_view format,
                            std::string_view compile_options) const;
-  // Loads what LoadedExecutable::serialize() gave, in any process on a machine of this kind. The
-  // bytes hold machine code: they must come from the same build of the plugin. Throws Error
+  // Loads the bytes of LoadedExecutable::serialize(), in any process on a machine of the same kind.
+  // They hold machine code and must come from the same build of the plugin. Throws Error
   // (kCompile).
   LoadedExecutable deserialize(std::string_view serialized) const;
 

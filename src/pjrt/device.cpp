@@ -19,13 +19,13 @@ PJRT_Client_AddressableDevices_Args addressable_devices(const Api& api, PJRT_Cli
   return args;
 }
 
-// Null where the plugin has none.
+// Returns null when the plugin does not describe the device.
 PJRT_DeviceDescription* description_of(const Api& api, PJRT_Device* device) {
   CYXLA_PJRT_ARGS(PJRT_Device_GetDescription, args);
   args.device = device;
-  const bool is_told = api.has(CYXLA_SLOT(PJRT_Device_GetDescription)) &&
-                       api.call(CYXLA_SLOT(PJRT_Device_GetDescription), args).ok();
-  return is_told ? args.device_description : nullptr;
+  const bool is_described = api.has(CYXLA_SLOT(PJRT_Device_GetDescription)) &&
+                            api.call(CYXLA_SLOT(PJRT_Device_GetDescription), args).ok();
+  return is_described ? args.device_description : nullptr;
 }
 
 }  // namespace
@@ -36,33 +36,33 @@ PJRT_Device* first_addressable_device(const Api& api, PJRT_Client* client) {
 
 DeviceDescription describe_device(const Api& api, PJRT_Client* client) {
   const PJRT_Client_AddressableDevices_Args devices = addressable_devices(api, client);
-  DeviceDescription told;
-  told.num_addressable = devices.num_addressable_devices;
+  DeviceDescription result;
+  result.num_addressable = devices.num_addressable_devices;
   PJRT_DeviceDescription* description = description_of(api, devices.addressable_devices[0]);
   if (description == nullptr) {
-    return told;
+    return result;
   }
   CYXLA_PJRT_ARGS(PJRT_DeviceDescription_Kind, kind);
   kind.device_description = description;
   if (api.has(CYXLA_SLOT(PJRT_DeviceDescription_Kind)) &&
       api.call(CYXLA_SLOT(PJRT_DeviceDescription_Kind), kind).ok() && kind.device_kind != nullptr) {
-    told.kind.assign(kind.device_kind, kind.device_kind_size);
+    result.kind.assign(kind.device_kind, kind.device_kind_size);
   }
   CYXLA_PJRT_ARGS(PJRT_DeviceDescription_DebugString, text);
   text.device_description = description;
   if (api.has(CYXLA_SLOT(PJRT_DeviceDescription_DebugString)) &&
       api.call(CYXLA_SLOT(PJRT_DeviceDescription_DebugString), text).ok() &&
       text.debug_string != nullptr) {
-    told.debug_string.assign(text.debug_string, text.debug_string_size);
+    result.debug_string.assign(text.debug_string, text.debug_string_size);
   }
   CYXLA_PJRT_ARGS(PJRT_DeviceDescription_Attributes, attributes);
   attributes.device_description = description;
   if (api.has(CYXLA_SLOT(PJRT_DeviceDescription_Attributes)) &&
       api.call(CYXLA_SLOT(PJRT_DeviceDescription_Attributes), attributes).ok() &&
       attributes.attributes != nullptr) {
-    told.attributes = from_pjrt(attributes.attributes, attributes.num_attributes);
+    result.attributes = from_pjrt(attributes.attributes, attributes.num_attributes);
   }
-  return told;
+  return result;
 }
 
 }  // namespace cyxla::pjrt

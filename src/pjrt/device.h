@@ -9,12 +9,13 @@
 
 namespace cyxla::pjrt {
 
-// The client's first addressable device; the client owns it. Throws Error (kPlugin) when there is
-// none.
+// Returns the client's first addressable device, which the client owns. Throws Error (kPlugin) when
+// the client has none.
 PJRT_Device* first_addressable_device(const Api& api, PJRT_Client* client);
 
-// What the plugin says of a device, as far as it says anything: all that generated code may depend
-// on, such as the compute capability of a GPU among the attributes.
+// What the plugin reports about a device. Generated code may depend on all of it, for example on
+// the compute capability of a GPU among the attributes. Fields that the plugin does not report are
+// empty.
 struct DeviceDescription {
   std::string kind;
   std::string debug_string;
@@ -22,7 +23,7 @@ struct DeviceDescription {
   std::size_t num_addressable = 0;  // devices of the client
 };
 
-// Of the first addressable device. Throws Error (kPlugin) when there is none.
+// Describes the first addressable device. Throws Error (kPlugin) when the client has none.
 DeviceDescription describe_device(const Api& api, PJRT_Client* client);
 
 }  // namespace cyxla::pjrt

@@ -54,7 +54,7 @@ constexpr auto kElementTypes = [] {
 
 #undef CYXLA_TYPE_INFO
 
-// The public header's numbers are PJRT's.
+// The public header uses PJRT's numbers.
 #define CYXLA_SAME_NUMBER(name) \
   static_assert(static_cast<int>(CYXLA_##name) == static_cast<int>(PJRT_Buffer_Type_##name))
 CYXLA_SAME_NUMBER(PRED);
@@ -74,7 +74,7 @@ CYXLA_SAME_NUMBER(C64);
 CYXLA_SAME_NUMBER(C128);
 #undef CYXLA_SAME_NUMBER
 
-// Indexed by PrimitiveType: the two enumerations agree in the first types only.
+// Indexed by PrimitiveType: the two enumerations agree only in their first types.
 constexpr std::array kTypesOfXla = {
     PJRT_Buffer_Type_INVALID,    PJRT_Buffer_Type_PRED,       PJRT_Buffer_Type_S8,
     PJRT_Buffer_Type_S16,        PJRT_Buffer_Type_S32,        PJRT_Buffer_Type_S64,

@@ -6,14 +6,14 @@
 
 namespace cyxla::pjrt {
 
-// Bytes of one element of a PJRT_Buffer_Type; 0 for types without whole bytes (S4, TOKEN, ...) and
-// unknown values.
+// Returns the bytes of one element of a PJRT_Buffer_Type; 0 for unknown values and for types whose
+// elements are not whole bytes (S4, TOKEN, ...).
 std::size_t itemsize(std::int32_t element_type) noexcept;
 
-// The PJRT_Buffer_Type of a value of XLA's PrimitiveType; PJRT_Buffer_Type_INVALID without one.
+// Maps XLA's PrimitiveType to PJRT_Buffer_Type; PJRT_Buffer_Type_INVALID when PJRT has none.
 std::int32_t element_type_of_xla(std::uint64_t primitive_type) noexcept;
 
-// "F32" and so on; "unknown type" for other values.
+// Returns "F32" and so on; "unknown type" for other values.
 const char* element_type_name(std::int32_t element_type) noexcept;
 
 }  // namespace cyxla::pjrt

@@ -5,8 +5,8 @@
 
 namespace cyxla::pjrt {
 
-// Waits until the event is complete and gives the error it completed with. Any thread; holds no
-// lock of ours.
+// Waits for the event and returns the error it completed with. Any thread; holds no lock of
+// cyxla's.
 Status await(const Api& api, const Event& event) noexcept;
 
 }  // namespace cyxla::pjrt

@@ -11,14 +11,14 @@
 namespace cyxla::pjrt {
 namespace {
 
-// Sizes that a plugin does not know are reported as 0.
+// Plugins report a size that they do not know as 0.
 std::optional<std::int64_t> known(std::int64_t size_bytes) {
   return size_bytes > 0 ? std::optional(size_bytes) : std::nullopt;
 }
 
-// The total size of the object files in an executable that XLA:CPU serialized:
-// ExecutableAndOptionsProto (1) holds a CompilationResultProto whose objects (8) hold their code in
-// field 1.
+// Returns the total size of the object files in an executable serialized by XLA:CPU. Field 1 of
+// ExecutableAndOptionsProto is a CompilationResultProto, its objects are field 8, and the code of
+// each object is field 1.
 std::optional<std::int64_t> object_bytes(std::string_view serialized) {
   std::int64_t total = 0;
   bool readable = true;
@@ -51,7 +51,7 @@ std::vector<ValueType> LoadedExecutable::output_types() const {
   checked_call(*api_, CYXLA_SLOT(PJRT_Executable_NumOutputs), count, ErrorCode::kCompile);
   std::vector<ValueType> outputs(count.num_outputs);
   if (outputs.empty()) {
-    return outputs;  // some plugins fail the two calls below for a program without outputs
+    return outputs;  // some plugins fail the two calls below when a program has no outputs
   }
 
   CYXLA_PJRT_ARGS(PJRT_Executable_OutputElementTypes, types);
@@ -67,7 +67,9 @@ std::vector<ValueType> LoadedExecutable::output_types() const {
               ErrorCode::kCompile);
   if (types.num_output_types != outputs.size() || dimensions.num_outputs != outputs.size()) {
     throw Error(ErrorCode::kCompile, "PJRT_Executable_OutputElementTypes",
-                "the plugin contradicts itself about the number of outputs");
+                "the plugin reports " + counted(outputs.size(), "output") + " but " +
+                    counted(types.num_output_types, "element type") + " and " +
+                    counted(dimensions.num_outputs, "shape") + "; use another plugin");
   }
   const std::int64_t* next = dimensions.dims;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
@@ -132,7 +134,7 @@ std::optional<OptimizedProgram> LoadedExecutable::optimized_program() const {
   CYXLA_PJRT_ARGS(PJRT_Executable_OptimizedProgram, args);
   args.executable = executable.get();
   args.program = &program;
-  // Asked twice: for the size, then for the bytes.
+  // The first call gives the size, the second the bytes.
   if (!api_->call(CYXLA_SLOT(PJRT_Executable_OptimizedProgram), args).ok()) {
     return std::nullopt;
   }

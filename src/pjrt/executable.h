@@ -11,7 +11,7 @@
 
 namespace cyxla::pjrt {
 
-// Sizes in bytes of a compiled program; nothing where the plugin does not tell.
+// Sizes in bytes of a compiled program; std::nullopt where the plugin does not report them.
 struct MemoryStatistics {
   std::optional<std::int64_t> code_bytes;
   std::optional<std::int64_t> argument_bytes;
@@ -19,8 +19,8 @@ struct MemoryStatistics {
   std::optional<std::int64_t> temporary_bytes;
 };
 
-// A compiled program on its device. Must be destroyed before its client; any number of threads may
-// execute it.
+// A compiled program on its device. Must be destroyed before its client; many threads may execute
+// it at once.
 class LoadedExecutable {
  public:
   LoadedExecutable() noexcept = default;
@@ -33,13 +33,13 @@ class LoadedExecutable {
 
   // Throws Error (kCompile).
   std::vector<ValueType> output_types() const;
-  // Takes the bytes of serialize() where they are at hand; otherwise serializes when it has to.
+  // `serialized` saves a call of serialize() if the caller already has its result.
   MemoryStatistics memory_statistics(const std::string& serialized = {}) const;
-  // What the plugin's own loader reads; empty when the plugin cannot serialize.
+  // Returns the bytes that the plugin's own loader reads; empty when it cannot serialize.
   std::string serialize() const;
-  // Floating-point operations of one execution by the plugin's cost analysis.
+  // Returns the floating-point operations of one execution, from the plugin's cost analysis.
   std::optional<double> flops() const;
-  // Nothing where the plugin does not give it.
+  // Returns std::nullopt when the plugin does not support it.
   std::optional<OptimizedProgram> optimized_program() const;
 
  private:

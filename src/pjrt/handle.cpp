@@ -4,7 +4,7 @@
 namespace cyxla::pjrt {
 namespace {
 
-// A failing destroy leaves nothing to do but to drop its error.
+// Nothing useful can be done about a failing destroy, so its error is dropped.
 template <typename Function, typename Args>
 void call_and_drop(const Api& api, Slot<Function> slot, Args& args) noexcept {
   static_cast<void>(guarded_call(api, slot, args));

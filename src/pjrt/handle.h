@@ -7,7 +7,7 @@
 
 namespace cyxla::pjrt {
 
-// How an object of a PJRT type is destroyed; one specialization for each type that cyxla owns.
+// Destroys a PJRT object; one specialization for each type that cyxla owns.
 template <typename Object>
 void destroy(const Api& api, Object* object) noexcept;
 
@@ -22,8 +22,8 @@ void destroy(const Api& api, PJRT_Executable* executable) noexcept;
 template <>
 void destroy(const Api& api, PJRT_LoadedExecutable* executable) noexcept;
 
-// Sole owner of a PJRT object. Must be gone before the client that made the object; threads as the
-// object allows.
+// Sole owner of a PJRT object. Must be destroyed before the client that made the object; threads as
+// the object allows.
 template <typename Object>
 class Handle {
  public:

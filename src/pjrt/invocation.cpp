@@ -46,7 +46,7 @@ Status Invocation::run() noexcept {
 
   Status status = guarded_call(*api_, CYXLA_SLOT(PJRT_LoadedExecutable_Execute), args);
   if (!status.ok()) {
-    // What the plugin may have left in the list is not ours after a failed call.
+    // After a failed call, cyxla does not own what the plugin may have left in the list.
     std::fill(outputs_.begin(), outputs_.end(), nullptr);
     return status;
   }

@@ -38,13 +38,13 @@ struct Fill {
   }
 };
 
-// Whether an array of a plugin's can be what it says: longer ones do not occur.
+// Rejects null arrays and sizes so large that the plugin's struct must be corrupt.
 bool is_readable(const void* pointer, std::size_t size) noexcept {
   constexpr std::size_t kMaxSize = std::size_t{1} << 24;
   return size == 0 || (pointer != nullptr && size <= kMaxSize);
 }
 
-// Nothing for a type that the header does not know, and for a value that is not there.
+// Returns std::nullopt for a type unknown to the header, and for an unreadable value.
 std::optional<NamedValue> value_of(const PJRT_NamedValue& value) {
   switch (number_of(value.type)) {
     case PJRT_NamedValue_kString:
@@ -63,7 +63,7 @@ std::optional<NamedValue> value_of(const PJRT_NamedValue& value) {
     case PJRT_NamedValue_kFloat:
       return value.float_value;
     case PJRT_NamedValue_kBool: {
-      unsigned char byte = 0;  // another language's bool may be a byte that ours cannot be
+      unsigned char byte = 0;  // another language's bool may have a byte that is invalid in C++
       std::memcpy(&byte, &value.bool_value, sizeof byte);
       return byte != 0;
     }
@@ -88,7 +88,6 @@ std::vector<PJRT_NamedValue> to_pjrt(const NamedValues& options) {
   return values;
 }
 
-// Values that a plugin announces and does not give are left out.
 NamedValues from_pjrt(const PJRT_NamedValue* values, std::size_t num_values) {
   NamedValues result;
   if (!is_readable(values, num_values)) {

@@ -11,17 +11,16 @@
 
 namespace cyxla::pjrt {
 
-// A create option or a plugin attribute. The alternative decides the PJRT type; plugins accept only
-// the exact one.
+// A create option or a plugin attribute. The alternative decides the PJRT type, which must be
+// exactly the one that the plugin expects.
 using NamedValue = std::variant<bool, std::int64_t, float, std::string, std::vector<std::int64_t>>;
 using NamedValues = std::map<std::string, NamedValue>;
 
-// The same options as PJRT's array. `options` owns every text and list, so it must outlive the
-// result.
+// Converts options to PJRT's array. The result points into `options`, which must outlive it.
 std::vector<PJRT_NamedValue> to_pjrt(const NamedValues& options);
 
-// A copy of PJRT's array. Left out are entries of a type that the header does not know, and those
-// whose name or value is null but for its size, or absurdly long.
+// Copies PJRT's array. Omits entries of a type unknown to the header, and those whose name or value
+// is null or absurdly long.
 NamedValues from_pjrt(const PJRT_NamedValue* values, std::size_t num_values);
 
 }  // namespace cyxla::pjrt

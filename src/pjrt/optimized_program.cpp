@@ -11,7 +11,7 @@
 namespace cyxla::pjrt {
 namespace {
 
-// The HloModuleProto; with its configuration, the module is field 1 of a message around it.
+// Returns the HloModuleProto. In "hlo_with_config" it is field 1 of the message around it.
 std::optional<std::string_view> find_module(std::string_view format, std::string_view code) {
   if (format == "hlo") {
     return code;
@@ -24,7 +24,8 @@ std::optional<std::string_view> find_module(std::string_view format, std::string
   return module;
 }
 
-// A ShapeProto: its element type (2) and dimensions (3, packed). False for tuples and tokens.
+// Reads a ShapeProto: element type (2) and dimensions (3, packed). Returns false for tuples and
+// tokens.
 bool read_shape(std::string_view bytes, ValueType& type) {
   constexpr std::uint64_t kTuple = 13;
   constexpr std::uint64_t kToken = 17;

@@ -8,22 +8,23 @@
 
 namespace cyxla::pjrt {
 
-// Element type (a PJRT_Buffer_Type) and dimensions of an input or output, as the plugin states
+// Element type (a PJRT_Buffer_Type) and dimensions of an input or output, as the plugin reports
 // them.
 struct ValueType {
   std::int32_t element_type = 0;
   std::vector<std::int64_t> dimensions;
 };
 
-// The HLO module that a plugin made of a program. Every function returns nothing where the plugin
-// gave another format than HLO, or bytes that cannot be read.
+// The HLO module that a plugin compiled a program to. Every function returns std::nullopt when the
+// format is not HLO or the bytes are malformed.
 struct OptimizedProgram {
   std::string format;
   std::string code;
 
-  // Those of all computations together.
+  // Counts the instructions of all computations.
   std::optional<std::int64_t> num_instructions() const;
-  // Nothing, too, where the inputs are not plain arrays. Types that PJRT does not have are INVALID.
+  // Also returns std::nullopt when an input is not a plain array. Types that PJRT lacks are
+  // INVALID.
   std::optional<std::vector<ValueType>> input_types() const;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one place that includes the PJRT header. With -Wpedantic g++ 12 rejects it (each member of
-// its table is named like its type), and no pragma helps, so code that includes this is compiled
-// without that flag.
+// The only file that includes the PJRT header. g++ 12 rejects the header under -Wpedantic (each
+// member of its table has the name of its type) and ignores pragmas for that, so code that includes
+// this file is compiled without that flag.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +13,8 @@
 
 namespace cyxla::pjrt {
 
-// The number of an enumerator that a plugin wrote. A newer plugin's may be none that the header
-// knows, and reading it as the enumeration is undefined then.
+// Reads an enumerator written by a plugin as a number. A newer plugin may write one that the header
+// does not know; reading it as the enumeration would be undefined.
 template <typename Enumeration>
 std::underlying_type_t<Enumeration> number_of(const Enumeration& written) noexcept {
   std::underlying_type_t<Enumeration> number{};

@@ -11,8 +11,8 @@
 namespace cyxla::pjrt {
 namespace {
 
-// PJRT_Plugin_Initialize may succeed once per plugin, also where what follows it failed and is
-// tried again.
+// PJRT_Plugin_Initialize may succeed only once per plugin, even when a later step fails and loading
+// is tried again.
 void initialize_once(const Api& api) {
   static std::mutex mutex;
   static auto& initialized = *new std::set<const PJRT_Api*>;

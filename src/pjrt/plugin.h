@@ -10,7 +10,7 @@
 
 namespace cyxla::pjrt {
 
-// A loaded and initialized PJRT plugin: its table and its attributes. Made once for a library and
+// A loaded and initialized PJRT plugin: its table and its attributes. Made once per library and
 // never unloaded; immutable afterwards, so any thread may read it.
 class Plugin {
  public:
@@ -20,7 +20,7 @@ class Plugin {
 
   const Api& api() const noexcept { return api_; }
   const NamedValues& attributes() const noexcept { return attributes_; }
-  // The newest StableHLO version that the plugin reads, if it tells.
+  // Returns the newest StableHLO version that the plugin reads, if it reports one.
   std::optional<std::array<std::int64_t, 3>> stablehlo_version() const;
 
  private:

@@ -11,7 +11,7 @@
 namespace cyxla::pjrt {
 namespace {
 
-// The plugin owns the text for as long as the error lives.
+// The error owns the text.
 std::string_view error_text(const Api& api, const PJRT_Error* error) noexcept {
   CYXLA_PJRT_ARGS(PJRT_Error_Message, args);
   args.error = error;
@@ -27,7 +27,7 @@ std::string_view error_text(const Api& api, const PJRT_Error* error) noexcept {
 
 constexpr const char* kThrew = "the plugin threw a C++ exception: ";
 
-// Calls `use` with what an exception says.
+// Calls `use` with an exception's message.
 template <typename Use>
 void with_what(const std::exception_ptr& exception, Use use) {
   try {
@@ -37,7 +37,7 @@ void with_what(const std::exception_ptr& exception, Use use) {
   } catch (const std::exception& error) {
     use(error.what());
     return;
-  } catch (...) {  // as one of another C++ library
+  } catch (...) {  // for example an exception of another C++ library
   }
   use("not a std::exception");
 }
@@ -80,7 +80,7 @@ void Status::destroy() noexcept {
   args.error = std::exchange(error_, nullptr);
   try {
     api_->table().PJRT_Error_Destroy(&args);
-  } catch (...) {  // nothing is left to do with it
+  } catch (...) {  // nothing useful can be done about it
   }
 }
 
@@ -120,7 +120,7 @@ PJRT_Error_Code Status::code() const noexcept {
   args.error = error_;
   args.code = PJRT_Error_Code_UNKNOWN;
   if (error_ != nullptr) {
-    // GetCode can itself fail; its error is only dropped.
+    // GetCode itself can fail; its error is dropped.
     const Status nested = guarded_call(*api_, CYXLA_SLOT(PJRT_Error_GetCode), args);
     if (!nested.ok()) {
       return PJRT_Error_Code_UNKNOWN;
@@ -137,7 +137,7 @@ void Status::throw_if_error(ErrorCode code, const char* where) const {
     }
   } catch (const std::bad_alloc&) {
     throw;
-  } catch (...) {  // its text is part of message()
+  } catch (...) {  // message() includes its text
   }
   if (!ok()) {
     const std::string kind =

@@ -13,17 +13,17 @@ namespace cyxla::pjrt {
 
 class Api;
 
-// The result of a PJRT call: null means success. Owns the PJRT_Error and destroys it, whichever way
-// the scope is left. Must not outlive the plugin's table; moves between threads freely.
+// The result of a PJRT call: null means success. Owns the PJRT_Error and destroys it on every path.
+// Must not outlive the plugin's table; may move between threads.
 class [[nodiscard]] Status {
  public:
   Status() noexcept = default;
-  // `function` is the PJRT function that gave the error; the text is not copied.
+  // `function` is the PJRT function that returned the error; the text is not copied.
   Status(const Api& api, PJRT_Error* error, const char* function) noexcept
       : api_(&api), error_(error), function_(function) {}
-  // Of a function that reported success and did not give `what`; neither text is copied.
+  // For a function that reported success but returned null for `what`; neither text is copied.
   static Status nothing_given(const char* function, const char* what) noexcept;
-  // Of a function that threw the exception being handled.
+  // For a function that threw the exception being handled.
   static Status exception_thrown(const char* function) noexcept;
   Status(Status&& other) noexcept
       : api_(other.api_),
@@ -37,15 +37,14 @@ class [[nodiscard]] Status {
 
   bool ok() const noexcept { return error_ == nullptr && not_given_ == nullptr && !has_thrown_; }
 
-  // What went wrong, in the plugin's words if it has any. Empty when ok.
+  // Describes the failure, in the plugin's words if it gave any. Empty when ok.
   std::string message() const;
-  // "PJRT_Client_Compile: INTERNAL: message", cut to `size` bytes with its final zero; empty when
-  // ok. Allocates nothing.
+  // Writes "PJRT_Client_Compile: INTERNAL: message", cut to `size` bytes including its final zero;
+  // empty when ok. Allocates nothing.
   void describe(char* buffer, std::size_t size) const noexcept;
   PJRT_Error_Code code() const noexcept;
 
-  // Throws Error{code, where, "CODE: message"} unless ok; what the plugin threw as std::bad_alloc
-  // again.
+  // Throws Error{code, where, "CODE: message"} unless ok. Rethrows a std::bad_alloc of the plugin.
   void throw_if_error(ErrorCode code, const char* where) const;
 
  private:
@@ -56,10 +55,10 @@ class [[nodiscard]] Status {
   const char* function_ = "";
   const char* not_given_ = nullptr;
   bool has_thrown_ = false;
-  std::exception_ptr exception_;  // null for one that another C++ library threw
+  std::exception_ptr exception_;  // null for an exception of another C++ library
 };
 
-// "INVALID_ARGUMENT" and so on.
+// Returns "INVALID_ARGUMENT" and so on.
 const char* error_code_name(PJRT_Error_Code code) noexcept;
 
 }  // namespace cyxla::pjrt

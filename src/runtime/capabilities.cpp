@@ -16,8 +16,7 @@ constexpr std::array<std::int64_t, 1> kDimensions = {kElements};
 constexpr pjrt::Shape kShape = {PJRT_Buffer_Type_S32, kDimensions};
 constexpr std::size_t kSizeBytes = kElements * sizeof(std::int32_t);
 
-// Writes through the host's memory are seen through the view, so that an input can be filled in
-// place.
+// True when the view shows later writes to the host's memory.
 bool view_follows_host(const pjrt::Client& client, PJRT_Buffer* view, std::int32_t* host) {
   std::array<std::int32_t, kElements> seen = {};
   for (const std::int32_t value : {7, 11}) {
@@ -43,8 +42,8 @@ bool can_alias_inputs(const pjrt::Client& client) {
   if (!pjrt::make_view(client, host, kShape, view).ok()) {
     return false;
   }
-  // A device of its own would take the host's address for one of its own, so nothing is read before
-  // this.
+  // A plugin for another device would interpret the host's address as one of its own, so check the
+  // device before anything reads through the view.
   return pjrt::is_on_cpu(client.api(), view.get()) && view_follows_host(client, view.get(), host);
 }
 
@@ -63,7 +62,7 @@ bool can_read_outputs_in_place(const pjrt::Client& client) {
       !pjrt::data_pointer(client.api(), buffer.get(), data).ok() || data == nullptr) {
     return false;
   }
-  // The copy may still be under way: data_pointer does not wait on every plugin.
+  // The copy may still be running: on some plugins data_pointer does not wait.
   std::array<std::int32_t, kElements> copied = {};
   if (!pjrt::copy_to_host(client.api(), buffer.get(), kShape, copied.data(), kSizeBytes).ok()) {
     return false;

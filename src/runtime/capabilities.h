@@ -5,11 +5,11 @@
 
 namespace cyxla::runtime {
 
-// What a client can do without copies, found by doing it once.
+// What a client can do without copies, found by trying it.
 struct Capabilities {
-  // A buffer can be a view of host memory, and what the host writes there is what the device reads.
+  // A buffer can be a view of host memory, and the device sees what the host writes there.
   bool aliased_inputs = false;
-  // A buffer's memory can be read by the host at its own address.
+  // The host can read a buffer's memory at its own address.
   bool inplace_outputs = false;
 };
 

@@ -5,11 +5,11 @@
 
 namespace cyxla::runtime {
 
-// Whether CYXLA_CHECK is "1": native callers are being tested, so values are checked too. The
-// variable is read at the first call.
+// True when CYXLA_CHECK is "1", which tests of native callers set to have values checked too. Reads
+// the variable only once.
 bool is_checking() noexcept;
 
-// Whether every byte of every bool input is 0 or 1. Otherwise false after record_error.
+// Returns whether every byte of every bool input is 0 or 1. Records an error when one is not.
 bool check_bools(const cyxla_program_spec& spec, const cyxla_input* inputs) noexcept;
 
 }  // namespace cyxla::runtime

@@ -14,19 +14,19 @@
 
 namespace cyxla::runtime {
 
-// How a program is to be executed.
+// How to execute a program.
 struct RouteRequest {
   enum class Route : std::uint8_t {
-    kAuto,  // directly where that is possible
+    kAuto,  // directly if possible
     kPjrt,
-    kDirect,  // directly, or not at all
+    kDirect,  // directly, or fail
   };
   Route route = Route::kPjrt;
-  std::string reason;    // why kPjrt, or why this form of a program, in a sentence
+  std::string reason;    // why kPjrt, or why this form of the program, in a sentence
   bool may_fork = true;  // whether programs may be tried in a child process
 };
 
-// A program to compile, or to load again, with everything that this depends on.
+// A program to compile, or to load again, with everything that affects the result.
 struct CompileRequest {
   std::string code;
   std::string format = "mlir";  // as PJRT_Program::format
@@ -35,10 +35,10 @@ struct CompileRequest {
   std::string base_options;
   Signature signature;
   RouteRequest route;
-  bool keeps_serialized = false;  // whether Compiled::serialized is wanted
+  bool keeps_serialized = false;  // whether to fill Compiled::serialized
 };
 
-// What compiling cost and what the plugin says of the result.
+// What compiling cost, and what the plugin reports about the result.
 struct CompileStatistics {
   double seconds = 0;
   pjrt::MemoryStatistics memory;
@@ -49,13 +49,13 @@ struct CompileStatistics {
 struct DropProgram {
   void operator()(Program* program) const noexcept { drop(&program->spec()); }
 };
-// The one reference that a new program has.
+// The first reference to a new program.
 using ProgramReference = std::unique_ptr<Program, DropProgram>;
 
 struct Compiled {
   ProgramReference program;
   CompileStatistics statistics;
-  std::string serialized;  // empty when not asked for, or when the plugin cannot serialize
+  std::string serialized;  // empty when not requested, or when the plugin cannot serialize
 };
 
 }  // namespace cyxla::runtime

@@ -21,21 +21,21 @@
 namespace cyxla::runtime {
 namespace {
 
-// What loops of unknown length may compute on inputs that are only a test, as of direct/work.h:
-// about 100 ms. More trips than this allows end the trial.
+// How much work loops of unknown trip count may do on test inputs, in the unit of
+// direct/read/work.h: about 100 ms. A loop that needs more trips ends the trial.
 constexpr double kTrialWork = 100'000 * direct::kWorkPerMicrosecond;
 constexpr double kMaxTrialTrips = 1e6;
 
-// A kernel may hold a whole loop, whose trips nobody can count from outside. Only such a loop can
-// reach this limit, and only one that does not end.
+// A kernel may contain a whole loop, whose trips cannot be counted from outside. Only such a loop
+// can reach this limit, and only if it does not end.
 constexpr direct::ChildLimits kLoopLimits{.processor_time = std::chrono::seconds(2)};
 
-// Of all inputs that are tried to reach a block: their work together, and at least so many.
+// The work of all input variations that are tried to reach a block, and their minimum number.
 constexpr double kVariedWork = 4 * direct::kLongWork;
 constexpr double kMinVariations = 8;
 
-// Kernels of several kinds: a fusion that calls the mathematics library, a reduction, a product of
-// a matrix and a vector, a loop, a constant array, an output that is an input.
+// Has kernels of several kinds: a fusion that calls the mathematics library, a reduction, a
+// matrix-vector product, a loop, a constant array, an output that is an input.
 constexpr const char* kCanary = R"(
 module @canary {
   func.func public @main(%x: tensor<8xf64>, %m: tensor<8x8xf64>)
@@ -104,7 +104,7 @@ void DirectRoute::admit_plugin(bool may_fork) {
     return;
   }
   if (!capabilities_.aliased_inputs || !capabilities_.inplace_outputs) {
-    plugin_refusal_ = "the plugin's buffers do not lie in the host's memory";
+    plugin_refusal_ = "the plugin's buffers are not in the host's memory";
     return;
   }
   try {
@@ -114,18 +114,18 @@ void DirectRoute::admit_plugin(bool may_fork) {
     load(canary.serialize(), canary_signature(), canary, may_fork ? Child::kAlways : Child::kNever);
   } catch (const direct::Refusal& refusal) {
     plugin_refusal_ =
-        std::string("the plugin is not known to work directly; of the program that tries it: ") +
-        refusal.what();
+        std::string("the plugin failed cyxla's trial program for direct calls: ") + refusal.what();
   } catch (const Error& error) {
     plugin_refusal_ =
-        std::string("the program that tries the plugin cannot be compiled: ") + error.what();
+        std::string("the plugin cannot compile cyxla's trial program for direct calls: ") +
+        error.what();
   }
 }
 
 DirectProgram DirectRoute::open(const std::string& serialized, const Signature& signature,
                                 const pjrt::LoadedExecutable& executable, bool may_fork) {
   if (!signature.in_place_outputs.empty()) {
-    throw direct::Refusal("its outputs are compiled for the plugin to write in place");
+    throw direct::Refusal("it is compiled with outputs_in_place, which only the plugin supports");
   }
   return load(serialized, signature, executable, may_fork ? Child::kForLoops : Child::kNever);
 }
@@ -162,12 +162,12 @@ DirectProgram DirectRoute::load(const std::string& serialized, const Signature& 
   return {std::move(program), is_short};
 }
 
-// A loop of unknown length may go on forever with test inputs, on both routes.
+// On test inputs, a loop of unknown trip count may never end, on either route.
 void DirectRoute::try_loop(const direct::Plan& plan, direct::Verification& verification,
                            direct::Context& context, Child child) {
   if (child == Child::kNever) {
     throw direct::Refusal(
-        "it has a loop of unknown length, and only a child process could see whether it ends");
+        "it has a loop of unknown trip count, which may only be tried in a child process");
   }
   const std::uint64_t max_trips = max_trial_trips(plan);
   const auto work = [&] {
@@ -177,14 +177,14 @@ void DirectRoute::try_loop(const direct::Plan& plan, direct::Verification& verif
   const std::string reason = direct::run_in_child(work, kLoopLimits);
   if (!reason.empty()) {
     throw direct::Refusal(
-        "it has a loop of unknown length, and on test inputs a kernel failed or the loop did not "
-        "end within " +
+        "it has a loop of unknown trip count, and on test inputs a kernel failed or the loop did "
+        "not end within " +
         std::to_string(max_trips) + " trips (" + reason + ")");
   }
 }
 
-// What cyxla itself does in a block, copying memory in the right order from and to the right
-// places, is known to be right only once both routes were compared there.
+// cyxla copies memory around a block's kernels itself. That it copies the right bytes in the right
+// order is known only once both routes were compared in that block.
 void DirectRoute::compare_unreached(const direct::Plan& plan, direct::Verification& verification,
                                     direct::Context& context, const direct::Reference& reference) {
   const auto doubtful_blocks = [&] {
@@ -214,7 +214,8 @@ void DirectRoute::compare_unreached(const direct::Plan& plan, direct::Verificati
                         " and was not reached by the inputs that compare both routes");
 }
 
-// Those that are worth their time, as bits; with loops of unknown length, those that end.
+// Returns a bit for each variation that is worth its time; with loops of unknown trip count, for
+// each one that ends.
 std::uint64_t DirectRoute::usable_variations(const direct::Plan& plan,
                                              direct::Verification& verification,
                                              direct::Context& context) {
@@ -226,7 +227,7 @@ std::uint64_t DirectRoute::usable_variations(const direct::Plan& plan,
   }
   direct::SharedWord usable;
   const std::uint64_t max_trips = std::max<std::uint64_t>(max_trial_trips(plan) / count, 1);
-  // Why the child ended does not matter: what it had finished by then is known.
+  // The reason why the child ended does not matter: the word has what it finished by then.
   static_cast<void>(direct::run_in_child(
       [&] {
         for (std::size_t variation = 0; variation < count; ++variation) {

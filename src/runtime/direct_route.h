@@ -18,30 +18,30 @@
 
 namespace cyxla::runtime {
 
-// A program that passed the gate.
+// A program that may be executed directly.
 struct DirectProgram {
   std::unique_ptr<direct::Executable> executable;
-  bool is_short = false;  // whether a call takes less time than giving the GIL back and taking it
+  bool is_short = false;  // whether a call takes less time than releasing and retaking the GIL
 };
 
-// The gate of the direct route: which programs of a plugin are executed by calling their kernels.
-// The plugin has to be admitted first, by a program that is tried in a child process; then each
-// program has to give the bits that the plugin gives. Owned by the runtime; any thread.
+// Decides which programs of a plugin cyxla executes by calling their kernels. First a canary
+// program, tried in a child process, must admit the plugin. Then each program must give the same
+// bits as through the plugin. Owned by the runtime; any thread may use it.
 class DirectRoute {
  public:
   DirectRoute(const pjrt::Plugin& plugin, const pjrt::Client& client, Capabilities capabilities)
       : plugin_(plugin), client_(client), capabilities_(capabilities) {}
 
-  // Why no program of the plugin is executed directly; empty when the plugin is admitted. The first
-  // call finds it out, in a child process if it may fork.
+  // Returns why programs of the plugin are not executed directly; empty when the plugin is
+  // admitted. The first call tries the plugin, in a child process if it may fork.
   const std::string& plugin_refusal(bool may_fork);
 
-  // Makes a program ready from what the plugin serialized. Throws direct::Refusal.
+  // Loads what the plugin serialized and compares it with the plugin. Throws direct::Refusal.
   DirectProgram open(const std::string& serialized, const Signature& signature,
                      const pjrt::LoadedExecutable& executable, bool may_fork);
 
  private:
-  // What is run in a child process before it is run here.
+  // What to try in a child process before running it in this one.
   enum class Child { kNever, kForLoops, kAlways };
 
   void admit_plugin(bool may_fork);
@@ -49,8 +49,8 @@ class DirectRoute {
                      const pjrt::LoadedExecutable& executable, Child child);
   static void try_loop(const direct::Plan& plan, direct::Verification& verification,
                        direct::Context& context, Child child);
-  // Compares the routes with further inputs until each block that holds more than kernels was
-  // reached. Throws direct::Refusal for a difference or a block that was not.
+  // Compares the routes on further inputs until every block that holds more than kernels was
+  // reached. Throws direct::Refusal for a difference, or for a block that was not reached.
   static void compare_unreached(const direct::Plan& plan, direct::Verification& verification,
                                 direct::Context& context, const direct::Reference& reference);
   static std::uint64_t usable_variations(const direct::Plan& plan,

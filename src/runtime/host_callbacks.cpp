@@ -24,23 +24,24 @@ namespace {
 Host the_host = {};  // set before any program that needs it exists
 std::atomic<int> waiting_pool_threads{0};
 
-// Around the number of a failure, in front of its text: that alone passes through the plugin.
+// Encloses the number of a failure in front of its text, because only the text passes through the
+// plugin.
 constexpr char kMark = '\x1f';
 
 // How many threads of the pool may wait for others.
 std::atomic<int> may_wait{0};
 
-// For executions that call the host: one less than XLA:CPU has in flight at once.
-constexpr int kPlaces = 31;
-struct Places {
+// Executions that call the host: one less than XLA:CPU allows in flight at once.
+constexpr int kMaxHostExecutions = 31;
+struct HostExecutions {
   std::mutex mutex;
-  std::condition_variable freed;
-  int taken = 0;
+  std::condition_variable ended;
+  int in_flight = 0;
 };
 // Never destroyed: threads may wait while the process exits.
-Places& places = *new Places;
+HostExecutions& host_executions = *new HostExecutions;
 
-// What XLA sizes its pools by.
+// The number from which XLA derives the size of its pools.
 int pool_threads() noexcept {
   for (const char* name : {"PJRT_NPROC", "NPROC"}) {
     const char* const value = std::getenv(name);
@@ -64,8 +65,8 @@ bool call_host(const pjrt::HostCall& call, pjrt::HostCallError& error) {
   const bool outer = thread_state.in_plugin_thread;
   thread_state.in_plugin_thread = outer || thread_state.executions == 0;
   const ScopeGuard restore([outer]() noexcept { thread_state.in_plugin_thread = outer; });
-  // A host that changes its floating-point or cancellation state must not change the rest of the
-  // program.
+  // Changes that the host makes to the floating-point or cancellation state must not affect the
+  // rest of the program.
   const PluginScope plugin_scope;
   std::uint64_t failure = 0;
   if (the_host.call(call, error, failure)) {
@@ -111,7 +112,7 @@ HostCallbackScope::HostCallbackScope(const Program& program) noexcept
     wait_in_pool(program);
   }
   if (calls_host && permitted_) {
-    take_place(program);
+    begin_host_execution(program);
   }
 }
 
@@ -128,34 +129,34 @@ void HostCallbackScope::wait_in_pool(const Program& program) noexcept {
   }
 }
 
-void HostCallbackScope::take_place(const Program& program) noexcept {
+void HostCallbackScope::begin_host_execution(const Program& program) noexcept {
   const bool in_callback = thread_state.in_plugin_thread || thread_state.executions > 1;
-  std::unique_lock lock(places.mutex);
+  std::unique_lock lock(host_executions.mutex);
   if (!in_callback) {
-    places.freed.wait(lock, [] { return places.taken < kPlaces; });
+    host_executions.ended.wait(lock, [] { return host_executions.in_flight < kMaxHostExecutions; });
   }
-  has_place_ = permitted_ = places.taken < kPlaces;
-  if (has_place_) {
-    ++places.taken;
+  is_host_execution_ = permitted_ = host_executions.in_flight < kMaxHostExecutions;
+  if (is_host_execution_) {
+    ++host_executions.in_flight;
     return;
   }
   lock.unlock();
   record_error(ErrorCode::kUnsupported,
                "cannot execute the program %.200s from within a host callback: it calls the host "
-               "itself, and %d executions that do so are in flight already, the most that the "
-               "plugin takes; execute it before or after the program with the callback, or from "
+               "itself, and %d executions that do so are already in flight, the most that the "
+               "plugin allows; execute it before or after the program with the callback, or from "
                "fewer threads or callbacks within callbacks",
-               program.signature().name.c_str(), kPlaces);
+               program.signature().name.c_str(), kMaxHostExecutions);
 }
 
 HostCallbackScope::~HostCallbackScope() {
   --thread_state.executions;
-  if (has_place_) {
+  if (is_host_execution_) {
     {
-      const std::lock_guard lock(places.mutex);
-      --places.taken;
+      const std::lock_guard lock(host_executions.mutex);
+      --host_executions.in_flight;
     }
-    places.freed.notify_one();
+    host_executions.ended.notify_one();
   }
   if (stepped_back_ != nullptr) {
     the_host.step_in(stepped_back_);

@@ -8,39 +8,40 @@
 
 namespace cyxla::runtime {
 
-// How the programs of the process call the host. A thread that waits for an execution must not keep
-// from a callback on another thread what that needs: `step_back` gives it up, if the calling thread
-// has it, and returns what `step_in` takes it back with; null for nothing.
+// How programs call the host. A thread that waits for an execution must release what callbacks on
+// other threads need (the GIL): `step_back` releases it, if the calling thread holds it, and
+// returns the state for `step_in`, which takes it back, or null.
 struct Host {
-  // As pjrt::HostFunction; of a failure the host may keep more than the text, under the number that
-  // it sets `failure` to.
+  // Like pjrt::HostFunction. The host may keep more of a failure than its text; it then sets
+  // `failure` to a number that identifies it.
   bool (*call)(const pjrt::HostCall& call, pjrt::HostCallError& error, std::uint64_t& failure);
   void* (*step_back)();
   void (*step_in)(void* state);
-  // The execution that `failure` ended has ended, and nobody asks for it.
+  // Discards what the host keeps of a failure that will not be collected.
   void (*forget)(std::uint64_t failure);
 };
-// Once for the process, before the first program that calls the host is compiled.
+// Call this once, before compiling the first program that calls the host.
 void set_host(const Host& host) noexcept;
 
-// Tells, while the client is made, what its pool is like: its size is read as the plugin reads it.
-// A plugin that executes asynchronously orders executions so that one started on its own thread
-// never ends; one that executes on the calling thread does not.
+// Call this after making the client, in the same environment, because it reads the size of the pool
+// from there as the plugin does. On a plugin that executes asynchronously, an execution started on
+// one of its own threads never ends; on one that executes on the calling thread it does.
 void note_pool(bool is_synchronous) noexcept;
 
-// The host asks for what it keeps of a failure: before the execution by this thread that it waits
-// for, and afterwards for the number, 0 for none.
+// expect_failure() announces that the host will collect the failure of this thread's next
+// execution. take_failure() returns that failure's number, or 0.
 void expect_failure() noexcept;
 std::uint64_t take_failure() noexcept;
 
-// Marks an execution through PJRT by this thread. A host callback may run on a thread of the
-// plugin's pool; an execution that it starts there keeps that thread waiting for others of the
-// pool. One of them has to stay free, or all wait for each other: an execution that would take the
-// last, or any on an asynchronous plugin, is not permitted, with the reason recorded.
+// Surrounds an execution through PJRT by this thread. A host callback may run on a thread of the
+// plugin's pool; an execution that it starts there blocks that thread until other threads of the
+// pool are done. One of them must stay free to avoid a deadlock, so an execution that would block
+// the last one, or any on an asynchronous plugin, is not permitted; the reason is recorded.
 //
-// XLA:CPU has an execution wait while 32 are in flight. Those that call the host leave one place to
-// what their callbacks execute: a further one waits here, or is not permitted where the callbacks
-// of the others might wait for it, being in one itself. Lives on the calling thread's stack.
+// XLA:CPU blocks an execution while 32 are in flight. Executions that call the host leave one of
+// these for what their callbacks execute. A further one waits here. It is not permitted if it runs
+// in a callback itself, because the others might wait for that callback. Lives on the calling
+// thread's stack.
 class HostCallbackScope {
  public:
   explicit HostCallbackScope(const Program& program) noexcept;
@@ -50,18 +51,18 @@ class HostCallbackScope {
 
   bool permitted() const noexcept { return permitted_; }
 
-  // Takes the number of a failure out of the message that the execution failed with, and keeps it
-  // for take_failure() or lets the host forget it.
+  // Removes the failure's number from the execution's error message, and keeps it for
+  // take_failure() or lets the host forget it.
   void end_failure(char* message) const noexcept;
 
  private:
   void wait_in_pool(const Program& program) noexcept;
-  void take_place(const Program& program) noexcept;
+  void begin_host_execution(const Program& program) noexcept;
 
   void* stepped_back_ = nullptr;
   bool failure_expected_;
   bool waits_in_pool_ = false;
-  bool has_place_ = false;
+  bool is_host_execution_ = false;
   bool permitted_ = true;
 };
 

@@ -20,7 +20,7 @@ void check_types(const std::string& noun, const std::vector<pjrt::ValueType>& co
   if (compiled.size() != declared.size()) {
     throw Error(ErrorCode::kCompile, "",
                 "the compiled program " + name + " has " + counted(compiled.size(), noun) +
-                    ", its signature declares " + std::to_string(declared.size()) +
+                    ", but its signature declares " + std::to_string(declared.size()) +
                     "; lower the function again");
   }
   for (std::size_t i = 0; i < compiled.size(); ++i) {
@@ -29,7 +29,7 @@ void check_types(const std::string& noun, const std::vector<pjrt::ValueType>& co
         type.dimensions != declared[i].dimensions) {
       std::string message = noun;
       message += " " + std::to_string(i) + " of the compiled program " + name + " is " +
-                 type.text() + ", its signature declares " + declared[i].text() +
+                 type.text() + ", but its signature declares " + declared[i].text() +
                  "; lower the function again";
       throw Error(ErrorCode::kCompile, "", message);
     }
@@ -98,7 +98,7 @@ Program::Release Program::release_spec() noexcept {
 }
 
 std::atomic<Context*>* Program::slot_entry(std::size_t slot, bool create) {
-  // Segment k has kFirstSegment * 2^k entries and so starts at slot kFirstSegment * (2^k - 1).
+  // Segment k has kFirstSegment * 2^k entries, so it starts at slot kFirstSegment * (2^k - 1).
   const std::size_t power = std::bit_floor(slot / kFirstSegment + 1);
   const auto k = static_cast<std::size_t>(std::countr_zero(power));
   const std::size_t offset = slot - kFirstSegment * (power - 1);
@@ -159,8 +159,8 @@ Context* Program::make_context() noexcept {
 
 void Program::drop_context(Context* context) noexcept {
   const PluginScope plugin_scope;
-  // Destroyed under the lock, so that close() and with it the end of the client wait for the
-  // context's buffers.
+  // Destroyed under the lock, so that close(), and with it the destruction of the client, waits for
+  // the context's buffers.
   const std::lock_guard lock(mutex_);
   const auto found = std::find_if(contexts_.begin(), contexts_.end(),
                                   [&](const auto& owned) { return owned.get() == context; });

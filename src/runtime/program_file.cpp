@@ -14,7 +14,7 @@
 namespace cyxla::runtime {
 namespace {
 
-// Starts with a byte that no text has, and ends with one that a transfer as text would change.
+// The first byte is invalid in text; the last one changes when the file is transferred as text.
 constexpr std::string_view kMagic(
     "\x89"
     "CYXLAP\n",
@@ -57,7 +57,7 @@ void append(std::string& out, Unsigned value) {
 std::uint32_t checked_u32(std::size_t value, const char* what) {
   if (value > std::numeric_limits<std::uint32_t>::max()) {
     refuse(std::string(what) + " is " + std::to_string(value) +
-           ", which a program file cannot hold: it has 32 bits for it");
+           ", more than the 32 bits that a program file has for it");
   }
   return static_cast<std::uint32_t>(value);
 }
@@ -124,7 +124,7 @@ class Writer {
     return std::move(out_);
   }
 
-  // Of everything but the digest's own bytes.
+  // Hashes everything except the digest's own bytes.
   static Sha256Digest digest_of(std::string_view file) {
     Sha256 hash;
     hash.update(file.substr(0, kDigestAt));
@@ -137,7 +137,7 @@ class Writer {
   std::uint32_t num_sections_ = 0;
 };
 
-// Takes values from the front of some bytes and refuses what is not there.
+// Takes values from the front of some bytes, and refuses bytes that end too early.
 class Reader {
  public:
   Reader(std::string_view bytes, std::string where) : rest_(bytes), where_(std::move(where)) {}
@@ -162,7 +162,7 @@ class Reader {
     return value;
   }
 
-  // The number of things that follow, each of which takes at least so many bytes.
+  // Reads the number of entries that follow, each of at least `least_bytes`.
   std::size_t count(std::size_t least_bytes) {
     const auto value = number<std::uint32_t>();
     if (value > rest_.size() / least_bytes) {
@@ -200,13 +200,13 @@ NamedArray read_array(Reader& reader) {
   try {
     array.type.size_bytes();
   } catch (const Error& error) {
-    refuse("its array " + array.name + " cannot be: " + error.what());
+    refuse("its array " + array.name + " is invalid: " + error.what());
   }
   return array;
 }
 
 void read_signature(Reader reader, ProgramFile& program) {
-  // Either number may be too large by the other's entries; reading them then finds their end.
+  // Each count is checked without the other's entries; if they do not fit together, reading fails.
   const std::size_t num_inputs = reader.count(kLeastArrayBytes);
   const std::size_t num_outputs = reader.count(kLeastArrayBytes);
   for (std::size_t i = 0; i < num_inputs; ++i) {
@@ -278,8 +278,9 @@ void read_section(std::uint32_t tag, std::uint32_t flags, std::string_view conte
     }
     default:
       if ((flags & kRequired) != 0) {
-        refuse("it needs what this cyxla does not know, its section " + printable(tag) +
-               "; upgrade cyxla, or save the program again with this one");
+        refuse("it needs the section " + printable(tag) +
+               ", which this cyxla does not"
+               " know; upgrade cyxla, or save the program again with this one");
       }
   }
 }
@@ -290,19 +291,19 @@ std::uint32_t read_header(std::string_view bytes) {
     const bool cut_off = bytes.size() < kMagic.size() && kMagic.starts_with(bytes);
     refuse(bytes.empty() ? "it is empty"
            : cut_off     ? "it is cut off within its first bytes"
-                         : "it is no program file of cyxla; Program.save writes one");
+                         : "it is not a cyxla program file; write one with Program.save");
   }
   Reader header(bytes.substr(kMagic.size()), "its header");
   const auto version = header.number<std::uint32_t>();
   if (version != kFormatVersion) {
-    refuse("its format is version " + std::to_string(version) + ", and this cyxla reads version " +
+    refuse("its format is version " + std::to_string(version) + ", but this cyxla reads version " +
            std::to_string(kFormatVersion) +
            "; upgrade cyxla, or save the program again with this one");
   }
   const auto num_sections = header.number<std::uint32_t>();
   const auto size_bytes = header.number<std::uint64_t>();
   if (bytes.size() < kHeaderSize || size_bytes != bytes.size()) {
-    refuse("it has " + std::to_string(bytes.size()) + " bytes, and its header says " +
+    refuse("it has " + std::to_string(bytes.size()) + " bytes, but its header says " +
            std::to_string(size_bytes) + ": it is cut off, or something follows it; copy it again");
   }
   const Sha256Digest digest = Writer::digest_of(bytes);
@@ -350,7 +351,7 @@ ProgramFile read_program_file(std::string_view bytes) {
     const std::string_view content = sections.take(sections.number<std::uint64_t>());
     sections.take((kAlignment - content.size() % kAlignment) % kAlignment);
     if (!seen.insert(tag).second) {
-      refuse("it has two sections " + printable(tag));
+      refuse("it has two sections " + printable(tag) + "; save the program again");
     }
     read_section(tag, flags, content, program);
   }
@@ -358,11 +359,11 @@ ProgramFile read_program_file(std::string_view bytes) {
   for (const std::uint32_t tag :
        {kName, kPlatform, kVersions, kSignature, kCustomCalls, kArtifact, kText}) {
     if (!seen.contains(tag)) {
-      refuse("it lacks the section " + printable(tag));
+      refuse("it lacks the section " + printable(tag) + "; save the program again");
     }
   }
   if (program.stablehlo_version.empty()) {
-    refuse("it does not say which version of StableHLO it holds");
+    refuse("it does not give its StableHLO version; save the program again");
   }
   return program;
 }

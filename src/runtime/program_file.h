@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The file that keeps a lowered program; docs/program-file.md describes it byte for byte.
+// The file format of a lowered program; docs/program-file.md describes every byte.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +12,13 @@
 
 namespace cyxla::runtime {
 
-// One input or output of a lowered program.
+// An input or output of a lowered program.
 struct NamedArray {
   std::string name;
   ArrayType type;
 };
 
-// What a program file holds. All strings but the artifact are UTF-8.
+// The contents of a program file. All strings except the artifact are UTF-8.
 struct ProgramFile {
   std::string name;
   std::string platform;  // JAX's name: "cpu", "cuda", "rocm", "tpu"
@@ -33,12 +33,12 @@ struct ProgramFile {
   std::string cyxla_version;  // of the cyxla that wrote the file
 };
 
-// The bytes of a program file. Throws Error (kArgument) for a part of 4 GiB or more that has to be
-// shorter.
+// Returns the bytes of a program file. Throws Error (kArgument) when a count or length exceeds 32
+// bits.
 std::string write_program_file(const ProgramFile& program);
 
-// Reads the bytes of a program file. Throws Error (kArgument), which says what is wrong with them,
-// for whatever is not exactly such a file; never allocates more than a few times their size.
+// Reads the bytes of a program file. Throws Error (kArgument) with the reason when they are not
+// exactly such a file. Never allocates more than a few times their size.
 ProgramFile read_program_file(std::string_view bytes);
 
 }  // namespace cyxla::runtime

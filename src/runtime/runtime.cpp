@@ -24,8 +24,8 @@ std::mutex load_mutex;
 std::atomic<Runtime*> loaded_runtime{nullptr};
 std::atomic<bool> forked_child{false};
 
-// PJRT_Plugin_Initialize may run once per plugin, so a plugin whose client could not be made is
-// kept for the next attempt. Never destroyed.
+// PJRT_Plugin_Initialize may run only once per plugin, so a plugin whose client could not be made
+// is kept for the next attempt. Never destroyed.
 const pjrt::Plugin& load_plugin(const std::string& path) {
   static auto* plugins = new std::map<std::string, std::unique_ptr<pjrt::Plugin>>;
   std::unique_ptr<pjrt::Plugin>& plugin = (*plugins)[path];
@@ -35,10 +35,10 @@ const pjrt::Plugin& load_plugin(const std::string& path) {
   return *plugin;
 }
 
-// PJRT has no option for it: XLA:CPU reads this when it makes a client.
+// PJRT has no option for the pool's size. XLA:CPU reads this variable when it makes a client.
 constexpr const char* kPoolSizeVariable = "PJRT_NPROC";
 
-// Older plugins ignore the option without a word.
+// Older plugins silently ignore the option.
 bool asks_for_synchrony(const pjrt::Api& api, const pjrt::NamedValues& options) {
   constexpr int kFirstMinor = 115;
   const auto found = options.find("asynchronous");
@@ -46,7 +46,7 @@ bool asks_for_synchrony(const pjrt::Api& api, const pjrt::NamedValues& options) 
   return api.version().minor >= kFirstMinor && value != nullptr && !*value;
 }
 
-// By the names of the attributes, which stand in a module's text and in its bytecode alike.
+// Searches for the attributes' names, which appear in a module's text and bytecode alike.
 bool marks_donation(std::string_view code) noexcept {
   return code.find("tf.aliasing_output") != std::string_view::npos ||
          code.find("jax.buffer_donor") != std::string_view::npos;
@@ -71,7 +71,7 @@ Runtime& Runtime::load(LoadRequest request) {
   if (get() != nullptr) {
     throw Error(ErrorCode::kPlugin, "",
                 "the process already runs the plugin " + get()->plugin().api().source() +
-                    "; one plugin is loaded per process");
+                    "; a process can load only one");
   }
   prepare_asymmetric_fences();
   const pjrt::Plugin& plugin = load_plugin(request.path);
@@ -104,8 +104,8 @@ void Runtime::check_not_forked(const char* what) {
 
 std::shared_lock<std::shared_mutex> Runtime::stay_open(const char* what) {
   check_not_forked(what);
-  // Looked at before the lock too: a shared mutex prefers those who share it, so threads that keep
-  // coming would keep shut_down() waiting for ever.
+  // Check before locking too: a shared mutex prefers its shared holders, so threads that keep
+  // coming could block shut_down() forever.
   std::shared_lock lock(lifetime_, std::defer_lock);
   if (!shut_down_.load()) {
     lock.lock();
@@ -155,7 +155,7 @@ Compiled Runtime::load_compiled(CompileRequest request) {
   const auto start = std::chrono::steady_clock::now();
   pjrt::LoadedExecutable executable = client_->deserialize(request.code);
   compiled.statistics.seconds = seconds_since(start);
-  // Not serialized anew for the direct route: that would leave out what it reads.
+  // Pass the caller's bytes on: serializing again would omit what the direct route reads.
   compiled.program = add_program(std::move(executable), request, request.code);
   return compiled;
 }
@@ -191,7 +191,7 @@ void Runtime::choose_route(Program& program, const RouteRequest& request,
     try {
       program.set_facts(direct::read_facts(serialized));
     } catch (const direct::Refusal&) {
-      // Nothing is decided by facts that are not understood.
+      // Facts are optional.
     }
   }
   if (request.route == RouteRequest::Route::kDirect) {
@@ -235,7 +235,7 @@ void Runtime::register_gpu_custom_call(const std::string& target, const pjrt::Gp
 
 void Runtime::drop(Program& program) noexcept {
   if (forked()) {
-    return;  // a forked child leaves the plugin's objects alone
+    return;  // a forked child must not touch the plugin's objects
   }
   program.begin_close(Program::State::kDropped);
   const PluginScope plugin_scope;
@@ -245,7 +245,7 @@ void Runtime::drop(Program& program) noexcept {
     std::erase(programs_, &program);
     dropped_.push_back(&program);
     note_waiting_programs();
-    // Under the lock, so that nobody looks at the flags of the program's calls before.
+    // Under the lock, so that the flags of the program's calls are not read before the fence.
     heavy_fence();
   }
   destroy_idle_programs();
@@ -261,7 +261,7 @@ void Runtime::destroy_dropped() noexcept {
   runtime.destroy_idle_programs();
 }
 
-// Under programs_mutex_.
+// Requires programs_mutex_.
 void Runtime::note_waiting_programs() noexcept {
   std::uint64_t bits = 0;
   for (const Program* program : dropped_) {
@@ -286,7 +286,7 @@ void Runtime::destroy_idle_programs() noexcept {
   }
 }
 
-// Closes every program whose calls have ended; whether there are others.
+// Closes every program whose calls have ended. Returns whether others remain.
 bool Runtime::close_idle_programs() noexcept {
   const std::lock_guard lock(programs_mutex_);
   std::erase_if(programs_, [](Program* program) {
@@ -323,8 +323,8 @@ void Runtime::shut_down() noexcept {
     }
     heavy_fence();
   }
-  // Without lifetime_: a call in flight may itself release programs. Callers pay nothing for being
-  // waited for, so the one who waits polls.
+  // Without lifetime_, because a call in flight may itself release programs. Polling costs the
+  // callers nothing.
   while (runtime->close_idle_programs()) {
     std::this_thread::sleep_for(std::chrono::microseconds(200));
   }

@@ -23,29 +23,28 @@
 
 namespace cyxla::runtime {
 
-// A plugin to load, and how.
+// A plugin to load, and its options.
 struct LoadRequest {
   std::string path;
-  pjrt::NamedValues options;           // of the client
+  pjrt::NamedValues options;           // for PJRT_Client_Create
   std::optional<std::size_t> threads;  // cap on the plugin's thread pool
 };
 
-// The process's one runtime: a plugin, its client, and the programs compiled with it. Made once and
-// never freed; after shut_down() only its memory remains. Every function may be called from any
-// thread.
+// The process's only runtime: a plugin, its client, and the programs compiled with it. Never freed;
+// after shut_down() only its memory remains. Any thread may call every function.
 class Runtime {
  public:
-  // Loads a plugin and makes its client. Throws Error (kPlugin); a failed load can be tried again.
+  // Loads a plugin and makes its client. Throws Error (kPlugin). A failed load can be retried.
   static Runtime& load(LoadRequest request);
-  // The loaded runtime or null.
+  // Returns the loaded runtime, or null.
   static Runtime* get() noexcept;
-  // Waits for calls in flight, then destroys all programs and the client. Nothing happens without a
+  // Waits for calls in flight, then destroys all programs and the client. Does nothing without a
   // runtime, the second time, or in a forked child.
   static void shut_down() noexcept;
-  // Whether this process was forked off after the runtime was loaded: the plugin's threads exist
-  // only in the parent.
+  // True in a child that was forked after the runtime was loaded. The plugin's threads exist only
+  // in the parent.
   static bool forked() noexcept;
-  // What to do then, after "cannot ...".
+  // The error message for forked(), after "cannot ...".
   static constexpr const char* kForkedProcess =
       ": this process was forked after the runtime was loaded, and the plugin's threads exist only "
       "in the parent; start worker processes with multiprocessing.get_context(\"spawn\") or "
@@ -57,46 +56,47 @@ class Runtime {
 
   // Throws Error (kCompile, kShutdown, kFork).
   Compiled compile(CompileRequest request);
-  // Loads a program that compile() serialized with this very plugin: `code` is that, the signature
-  // is the one of the program compiled then, and options do not apply. The bytes are machine code
-  // that will run, so they must come from where nobody else can write. Throws Error as well when
-  // the plugin refuses them.
+  // Loads a program that compile() serialized with the same build of the plugin. `code` is those
+  // bytes, the signature is the compiled program's, and options do not apply. The bytes are machine
+  // code that will run, so other users must not be able to write to their source. Throws Error
+  // (kCompile, kShutdown, kFork).
   Compiled load_compiled(CompileRequest request);
   // Throws Error (kShutdown, kFork).
   pjrt::DeviceDescription describe_device();
-  // Why the plugin's programs are not executed directly; empty when they may be.
+  // Returns why the plugin's programs are not executed directly; empty when they may be.
   std::string direct_refusal(bool may_fork);
-  // What the plugin serializes of a compiled program; empty when it cannot. Throws Error
+  // Returns the plugin's serialization of a program; empty when it cannot serialize. Throws Error
   // (kShutdown, kFork).
   std::string serialize(const Program& program);
-  // As pjrt::FfiRegistry::register_handler. Throws Error (kShutdown, kFork) too.
+  // Like pjrt::FfiRegistry::register_handler. Also throws Error (kShutdown, kFork).
   pjrt::FfiRegistration register_ffi_handler(const std::string& target, const std::string& platform,
                                              void* handler);
-  // As pjrt::register_gpu_custom_call. Throws Error (kShutdown, kFork) too.
+  // Like pjrt::register_gpu_custom_call. Also throws Error (kShutdown, kFork).
   void register_gpu_custom_call(const std::string& target, const pjrt::GpuHandler& handler);
 
-  // Destroys a program without references, now or when its calls in flight have ended.
+  // Destroys a program without references, immediately or when its last call returns.
   void drop(Program& program) noexcept;
-  // Whether destroy_dropped() may have something to do after the end of a call of `program`, which
-  // may be gone already: only its address is looked at.
+  // Whether to call destroy_dropped() after a call of `program`. The program may be destroyed
+  // already: only its address is used.
   static bool may_wait_for_destruction(const Program* program) noexcept {
     return (waiting_programs.load(std::memory_order_relaxed) & bit_of(program)) != 0;
   }
-  // Destroys the dropped programs whose calls have ended, on whichever thread.
+  // Destroys the dropped programs whose calls have ended. Any thread.
   static void destroy_dropped() noexcept;
 
  private:
   Runtime(const pjrt::Plugin& plugin, pjrt::Client client);
 
   static void check_not_forked(const char* what);
-  // Keeps the runtime open, shared with others. Throws Error (kShutdown, kFork) when it is not.
+  // Keeps the runtime open while the lock is held. Throws Error (kShutdown, kFork).
   std::shared_lock<std::shared_mutex> stay_open(const char* what);
   ProgramReference add_program(pjrt::LoadedExecutable executable, CompileRequest& request,
                                const std::string& serialized);
   void choose_route(Program& program, const RouteRequest& request, const std::string& serialized);
-  // A set of programs as 64 bits; different ones may share a bit.
+  // A program's bit in a 64-bit set; programs may share a bit.
   static std::uint64_t bit_of(const Program* program) noexcept {
-    constexpr std::uint64_t kMix = 0x9e3779b97f4a7c15;  // spreads addresses over the upper bits
+    constexpr std::uint64_t kMix =
+        0x9e3779b97f4a7c15;  // moves the address's entropy to the upper bits
     return std::uint64_t{1} << (reinterpret_cast<std::uintptr_t>(program) * kMix >> 58);
   }
   void note_waiting_programs() noexcept;
@@ -109,14 +109,14 @@ class Runtime {
   Capabilities capabilities_;
   DirectRoute direct_route_;
 
-  std::mutex shut_down_mutex_;  // held by whoever shuts down, for as long as that takes
+  std::mutex shut_down_mutex_;  // held during the whole shutdown
   std::shared_mutex
       lifetime_;  // shared while the client is in use outside of calls, unique to shut down
-  std::atomic<bool> shut_down_ = false;  // set before lifetime_ is waited for
+  std::atomic<bool> shut_down_ = false;  // set before waiting for lifetime_
   std::mutex programs_mutex_;            // guards the two below
   std::vector<Program*> programs_;       // every program that holds PJRT objects
-  std::vector<Program*> dropped_;  // those without references that a call kept from being deleted
-  // Those of dropped_. Outlives every program and the runtime, so every call may look at it.
+  std::vector<Program*> dropped_;        // without references, but with a call in flight
+  // The bits of dropped_. Outlives every program and the runtime, so that every call may read it.
   static inline constinit std::atomic<std::uint64_t> waiting_programs{0};
 };
 

@@ -12,7 +12,7 @@
 namespace cyxla::runtime {
 namespace {
 
-// Hands out the numbers.
+// Assigns the slots.
 class SlotRegistry {
  public:
   std::size_t acquire() {
@@ -39,15 +39,15 @@ class SlotRegistry {
   std::size_t num_slots_ = 0;
 };
 
-// Never destroyed, since threads end after static destructors have run.
+// Never destroyed, because threads may end after static destructors have run.
 SlotRegistry& registry() noexcept {
   alignas(SlotRegistry) static unsigned char storage[sizeof(SlotRegistry)];
   static auto* registry = new (storage) SlotRegistry;
   return *registry;
 }
 
-// No thread takes or returns a slot while the process forks: the child would find the lock taken
-// when its only thread ends.
+// Locked while the process forks: otherwise another thread could hold the lock, and the child's
+// only thread would wait for it forever when it ends.
 [[maybe_unused]] const int kSlotForkHandlers =
     pthread_atfork([] { registry().mutex().lock(); }, [] { registry().mutex().unlock(); },
                    [] { registry().mutex().unlock(); });

@@ -7,12 +7,13 @@ namespace cyxla::runtime {
 
 inline constexpr std::size_t kNoThreadSlot = static_cast<std::size_t>(-1);
 
-// A small number that no other living thread has; a thread that ends passes its number on. So
-// tables indexed by it stay as short as the largest number of threads alive at once. kNoThreadSlot
-// when memory ran out or the thread has passed it on already.
+// Returns the calling thread's slot, a small number that is unique among living threads. The next
+// thread reuses the slot of one that ended, so tables indexed by slot stay as short as the largest
+// number of threads alive at once. Returns kNoThreadSlot when memory ran out, or when the thread
+// has already returned its slot.
 std::size_t thread_slot() noexcept;
 
-// Passes the calling thread's slot on, if it has one.
+// Frees the calling thread's slot, if it has one.
 void return_thread_slot() noexcept;
 
 }  // namespace cyxla::runtime

@@ -17,8 +17,8 @@ void end_thread(void* /*registered*/) {
   thread_state.has_ended = true;
 }
 
-// A thread_local object with a destructor would end the process when there is no memory to register
-// it. Made when the library is loaded, so that no thread can be making it while the process forks.
+// A thread_local object with a destructor would end the process when its registration runs out of
+// memory. The key is made when the library is loaded, so that no thread makes it during a fork.
 struct Key {
   pthread_key_t value = {};
   bool is_made = pthread_key_create(&value, end_thread) == 0;

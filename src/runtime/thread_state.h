@@ -9,40 +9,40 @@
 
 namespace cyxla::runtime {
 
-// Longest message kept, with its final zero.
+// The longest message, including its final zero.
 inline constexpr std::size_t kMessageSize = 1024;
 
-// What a thread keeps of its failures. Made when it first fails, freed when it ends.
+// A thread's last failure. Made when the thread first fails, freed when it ends.
 struct ThreadFailures {
   std::array<char, kMessageSize> message = {};
   std::size_t message_size = 0;    // without the final zero
   std::uint64_t host_failure = 0;  // see take_failure() in host_callbacks.h
 };
 
-// What cyxla keeps for each thread: two words, as they come out of the C library's small reserve
-// for libraries that are loaded at run time (static TLS), which all of those share. Keep this the
-// only thread_local object of src/. It has no destructor, so that it can be read until the very end
-// of the thread.
+// cyxla's state for each thread. Only two words, because they come out of the small reserve (static
+// TLS) that all libraries loaded at run time share. Keep this the only thread_local object of src/.
+// It lacks a destructor, so it can be read until the very end of the thread.
 struct ThreadState {
   std::uint32_t slot = 0;              // 1 + thread_slot(), or 0
-  std::uint16_t executions = 0;        // of this thread, one within the other
-  bool in_plugin_thread : 1 = false;   // a host callback runs on this thread of the plugin's
-  bool failure_expected : 1 = false;   // in the next execution: see expect_failure()
-  bool lacks_message : 1 = false;      // there was no memory for the last failure's
-  bool has_ended : 1 = false;          // its slot and `failures` are given back
+  std::uint16_t executions = 0;        // nested executions of this thread
+  bool in_plugin_thread : 1 = false;   // this thread of the plugin runs a host callback
+  bool failure_expected : 1 = false;   // of the next execution: see expect_failure()
+  bool lacks_message : 1 = false;      // memory ran out for the last failure's message
+  bool has_ended : 1 = false;          // its slot and `failures` were released
   std::uint8_t code = 0;               // the last failure's ErrorCode
   ThreadFailures* failures = nullptr;  // owned
 };
 static_assert(sizeof(ThreadState) == 16);
 
-// Every call reads it. This model saves it a function call.
+// Every call reads it; this model avoids a function call.
 [[gnu::tls_model("initial-exec")]] extern constinit thread_local ThreadState thread_state;
 
-// Has what the calling thread owns given back when it ends. False when memory ran out, and for a
-// thread that has given it back.
+// Registers the calling thread, so that its slot and `failures` are released when it ends. Returns
+// false when memory ran out, or when the thread has already released them.
 bool register_thread() noexcept;
 
-// The calling thread's, made if need be. Null when register_thread() fails or memory ran out.
+// Returns the calling thread's failures, making them if necessary. Null when register_thread()
+// fails or memory ran out.
 ThreadFailures* thread_failures() noexcept;
 
 }  // namespace cyxla::runtime

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loads plugins whose table and attributes are hostile: each is refused with an Error, or its
-// attributes are those of its entries that can be read.
+// Loads plugins with a hostile table and hostile attributes: each is refused with an Error, or its
+// attributes are exactly its readable entries.
 #include <dlfcn.h>
 #include <fuzzer/FuzzedDataProvider.h>
 
@@ -25,10 +25,10 @@ using cyxla::pjrt::NamedValues;
 
 constexpr std::size_t kMaxEntries = 12;
 
-// What PJRT_Plugin_Attributes answers, and what cyxla should make of it.
+// What PJRT_Plugin_Attributes returns, and what cyxla should read from it.
 struct Attributes {
   std::vector<PJRT_NamedValue> entries;
-  std::vector<std::unique_ptr<char[]>> memory;  // of exactly the size that is stated
+  std::vector<std::unique_ptr<char[]>> memory;  // of exactly the stated sizes
   NamedValues expected;
   bool is_null = false;
 };
@@ -37,11 +37,11 @@ struct Answers {
   Attributes attributes;
   std::string message;
   bool fails = false;
-  bool failed = false;  // a plugin whose table stood there before is not initialized again
+  bool failed = false;  // an earlier plugin at the same table address is not initialized again
 } answers;
 
-// A pointer and a size: mostly as many bytes as stated, sometimes null or of a size that no memory
-// has.
+// A pointer and a size: usually of as many bytes as stated, sometimes null or with an impossible
+// size.
 struct Bytes {
   const char* data = nullptr;
   std::size_t size = 0;
@@ -100,7 +100,7 @@ void take_entry(FuzzedDataProvider& input, Attributes& out) {
       expected = static_cast<std::int64_t>(bits);
     } else if (type == PJRT_NamedValue_kFloat) {
       expected = entry.float_value == entry.float_value ? entry.float_value : 0.0F;
-      entry.float_value = std::get<float>(*expected);  // one that equals itself
+      entry.float_value = std::get<float>(*expected);  // not NaN, which does not equal itself
     } else if (type == PJRT_NamedValue_kBool) {
       expected = (bits & 0xff) != 0;
     }
@@ -137,7 +137,7 @@ PJRT_Error* attributes(PJRT_Plugin_Attributes_Args* args) {
   return nullptr;
 }
 
-// The table in memory of its stated size, so that reading beyond it is seen.
+// The table in memory of its stated size, so that sanitizers see reads beyond it.
 std::vector<char> take_table(FuzzedDataProvider& input) {
   PJRT_Api table = cyxla::fuzz::make_stub_table();
   table.PJRT_Plugin_Initialize = initialize;

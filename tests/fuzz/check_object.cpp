@@ -20,7 +20,7 @@ void check_object(const direct::ElfObject& object) {
       const std::size_t size_bytes = sections[*symbol.section].contents.size();
       require(symbol.offset <= size_bytes && symbol.size_bytes <= size_bytes - symbol.offset,
               "a symbol leaves its section");
-      require(sections[*symbol.section].is_code || !symbol.is_kernel, "a kernel is no code");
+      require(sections[*symbol.section].is_code || !symbol.is_kernel, "a kernel is not code");
     }
   }
   for (const direct::ElfObject::Relocation& relocation : object.relocations()) {

@@ -5,8 +5,8 @@
 
 namespace cyxla::fuzz {
 
-// Ends the process where an object file hands out something that lies outside it: the memory that
-// kernels are loaded into is larger than one section, so sanitizers would not see it.
+// Ends the process when an object file exposes something outside it. Sanitizers would not see that,
+// because the memory that kernels are loaded into is larger than one section.
 void check_object(const direct::ElfObject& object);
 
 }  // namespace cyxla::fuzz

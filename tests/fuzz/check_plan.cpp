@@ -53,7 +53,7 @@ class PlanCheck {
         break;
     }
     if (one.copied_input) {
-      require(one.kind == Allocation::Kind::kOutput, "a copied input is no output");
+      require(one.kind == Allocation::Kind::kOutput, "a copied input is not an output");
       require(*one.copied_input < expected.input_bytes.size(), "number of a copied input");
       require(expected.input_bytes[*one.copied_input] == one.size_bytes, "bytes of a copied input");
     }
@@ -95,7 +95,7 @@ class PlanCheck {
 
   void check(const direct::WhileStep& step) const {
     check(step.condition_result);
-    require(step.condition_result.size_bytes == 1, "the condition of a loop is no byte");
+    require(step.condition_result.size_bytes == 1, "a loop's condition is not one byte");
     check(step.condition);
     check(step.body);
   }

@@ -6,8 +6,8 @@
 
 namespace cyxla::fuzz {
 
-// Ends the process where a plan lets its runner touch memory outside its allocations, or breaks
-// what else plan.h promises: sanitizers would only see it when the kernels run.
+// Ends the process when a plan lets its runner touch memory outside its allocations or breaks
+// another promise of plan.h. Sanitizers would see that only when the kernels run.
 void check_plan(const direct::Plan& plan, const direct::Expected& expected);
 
 }  // namespace cyxla::fuzz

@@ -10,9 +10,9 @@
 
 namespace cyxla::fuzz {
 
-// One input of the fuzzer, itself a protobuf message: the bytes of each input (field 1, packed) and
-// output (2, packed) that the program is expected to have, and the serialized executable (3), which
-// points into the message.
+// One input of the fuzzer, itself a protobuf message: the expected bytes of each input (field 1,
+// packed) and output (2, packed) of the program, and the serialized executable (3), which points
+// into the message.
 struct Input {
   direct::Expected expected;
   std::string_view serialized;
@@ -21,7 +21,7 @@ struct Input {
 inline constexpr std::uint32_t kExecutableField = 3;
 inline constexpr std::size_t kMaxArrays = 256;
 
-// Nothing where the bytes are not such a message.
+// Returns std::nullopt when the bytes are not such a message.
 std::optional<Input> read_input(std::string_view bytes);
 
 }  // namespace cyxla::fuzz

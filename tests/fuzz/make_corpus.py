@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the fuzzer's first inputs: small programs, compiled by each installed CPU plugin.
+"""Write the fuzzer's seed corpus: small programs, compiled by each installed CPU plugin.
 
     python make_corpus.py FOLDER
 
-One file for each program and plugin, in the form of input.h. It runs where cyxla is installed; each
-plugin needs a process of its own.
+Writes one file per program and plugin, in the format of input.h. Needs an installed cyxla. Each
+plugin runs in its own process.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _TIME_LIMIT_SECONDS = 300
 
 
 def _programs() -> dict[str, tuple[Callable[..., Any], tuple[Any, ...]]]:
-    """Return functions and the arrays they are lowered for: every kind of step and constant."""
+    """Return functions and their example arrays, which cover every kind of step and constant."""
     import jax
     import jax.numpy as jnp
     import numpy as np
@@ -115,7 +115,7 @@ def _sizes(number: int, sizes: Iterable[int]) -> bytes:
 
 
 def write_inputs(folder: Path, plugin: Path, label: str) -> None:
-    """Compile every program with this plugin and write its file; print how many there are."""
+    """Compile every program with this plugin, write the files and print their number."""
     import jax
 
     from cyxla import _runtime
@@ -133,7 +133,7 @@ def write_inputs(folder: Path, plugin: Path, label: str) -> None:
 
 
 def main() -> None:
-    """Write the inputs into the folder named, with one child process for each plugin."""
+    """Write the inputs into the given folder, with one child process per plugin."""
     folder = Path(sys.argv[1])
     if len(sys.argv) > 2:
         write_inputs(folder, Path(sys.argv[2]), sys.argv[3])

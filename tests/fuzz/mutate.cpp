@@ -76,7 +76,7 @@ std::size_t Mutator::below(std::size_t end) {
   return std::uniform_int_distribution<std::size_t>(0, end - 1)(random_);
 }
 
-// A value that limits and sums may be wrong about.
+// Returns a value that limits and sums may handle wrongly.
 std::uint64_t Mutator::number(std::uint64_t near) {
   const std::uint64_t power = std::uint64_t{1} << below(64);
   const std::array<std::uint64_t, 12> choices = {
@@ -90,7 +90,7 @@ std::string Mutator::mutate(std::string_view message) {
   if (!fields || one_in(16)) {
     return mutate_content(message, 0);
   }
-  // Mostly the executable: what comes with it is small and has little structure.
+  // Mostly the executable: the rest is small and has little structure.
   std::string changed;
   for (Field& field : *fields) {
     if (field.number == kExecutableField) {
@@ -125,7 +125,7 @@ std::string Mutator::mutate_content(std::string_view bytes, int depth) {
   return changed;
 }
 
-// Large fields hold most of what can go wrong, small ones most of what is looked at.
+// Large fields hold most of what can go wrong; most reads are of small ones.
 std::size_t Mutator::choose(const std::vector<Field>& fields) {
   if (one_in(2)) {
     return below(fields.size());
@@ -193,7 +193,7 @@ void Mutator::change(Field& field) {
     case 1:
       field.bytes.resize(below(field.bytes.size() + 1));
       break;
-    case 2:  // one more number at the end, where the field is a packed list
+    case 2:  // one more number at the end, in case the field is a packed list
       wire::append_varint(field.bytes, number(field.bytes.size()));
       break;
     case 3:  // a list of many numbers
@@ -206,7 +206,7 @@ void Mutator::change(Field& field) {
   }
 }
 
-// Changes one number: of the file header, of the section headers, or of what is in a section.
+// Changes one number of the file header, of a section header, or of a section.
 std::string Mutator::mutate_object(std::string object) {
   if (one_in(16) || object.size() < sizeof(Elf64_Ehdr)) {
     object.resize(below(object.size() + 1));
@@ -233,11 +233,11 @@ std::string Mutator::mutate_object(std::string object) {
   if (size < width) {
     return object;
   }
-  char* place = object.data() + begin + below(size / width) * width;
+  char* position = object.data() + begin + below(size / width) * width;
   std::uint64_t value = 0;
-  std::memcpy(&value, place, width);
+  std::memcpy(&value, position, width);
   value = number(value);
-  std::memcpy(place, &value, width);
+  std::memcpy(position, &value, width);
   return object;
 }
 

@@ -12,12 +12,12 @@
 
 namespace cyxla::fuzz {
 
-// Corrupts a protobuf message so that the damage lies deep inside: descends to a field of some
-// message in it, drops, repeats, exchanges or changes it, and states every length above it anew.
-// Object files are damaged in their tables. Used by one thread.
+// Corrupts a protobuf message deep inside: descends to a field of some message in it, drops,
+// repeats, swaps or changes it, and updates every length above it. Damages object files in their
+// tables. Used by one thread.
 class Mutator {
  public:
-  // Corrupts bytes that have no structure; may change their number.
+  // Corrupts unstructured bytes; may change their number.
   using MutateBytes = std::function<void(std::string&)>;
 
   Mutator(unsigned seed, MutateBytes mutate_bytes)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any create options and compile options reach the plugin as they were given: a function of the
-// plugin's table reads the first back, a decoder of its own the second.
+// All create options and compile options reach the plugin unchanged: a function of the plugin's
+// table reads the former back, a separate decoder the latter.
 #include <fuzzer/FuzzedDataProvider.h>
 
 #include <bit>
@@ -150,14 +150,14 @@ void check_compile_options(FuzzedDataProvider& input) {
   require(build_options.varint_field(1) == ~std::uint64_t{0}, "device ordinal");
   require(build_options.varint_field(4) == 1, "replicas");
   require(build_options.varint_field(5) == 1, "partitions");
-  require(build_options.is_empty(), "there are no other build options");
+  require(build_options.is_empty(), "the build options end here");
   for (const auto& [name, given] : overrides) {
     StrictMessage entry(message.bytes_field(7));
     require(entry.bytes_field(1) == name, "name of an override");
     check_override(entry.bytes_field(2), given);
     require(entry.is_empty(), "an entry has a name and a value");
   }
-  require(message.is_empty(), "there are no other options");
+  require(message.is_empty(), "the options end here");
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads damaged program files whose length and checksum are right: each is refused with an Error,
-// or it is a program that can be written and read again.
+// Reads damaged program files with a correct length and checksum: each is refused with an Error, or
+// is a program that can be written and read again.
 #include <algorithm>
 #include <bit>
 #include <cstdint>
@@ -41,7 +41,7 @@ ProgramFile sample() {
   return program;
 }
 
-// States the length and the checksum anew.
+// Updates the length and the checksum.
 void seal(std::string& file) {
   if (file.size() < kHeaderSize) {
     return;
@@ -63,12 +63,12 @@ void mutate_bytes(std::string& file, std::size_t begin, std::size_t max_size) {
                                        old_size, file.size() - begin));
 }
 
-// Another number where one of 32 bits may stand.
+// Replaces a 32-bit number.
 void change_number(std::string& file, std::minstd_rand& random) {
   const std::uint32_t choices[] = {0, 1, 2, 7, 0xffffffff, 0x80000000, 1U << random() % 32};
   const std::uint32_t number = choices[random() % std::size(choices)];
-  const std::size_t place = (kHeaderSize + random() % (file.size() - kHeaderSize - 3)) & ~3UL;
-  std::memcpy(file.data() + place, &number, sizeof number);
+  const std::size_t position = (kHeaderSize + random() % (file.size() - kHeaderSize - 3)) & ~3UL;
+  std::memcpy(file.data() + position, &number, sizeof number);
 }
 
 bool is_same(const ProgramFile& a, const ProgramFile& b) {

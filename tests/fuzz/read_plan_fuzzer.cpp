@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads and loads corrupted executables, and never calls their kernels: what the plugin serialized
-// is either refused or a plan that keeps its promises.
+// Reads and loads corrupted executables but never calls their kernels: each is refused, or is a
+// plan that keeps its promises.
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -40,7 +40,7 @@ void print_counts() {
                counts.refused);
 }
 
-// A library with imports, in place of a plugin.
+// A library with imports, instead of a plugin.
 const cyxla::direct::ExternalSymbols& symbols() {
   static const cyxla::direct::ExternalSymbols kSymbols = [] {
     if (dlopen(CYXLA_FUZZ_LIBRARY, RTLD_NOW | RTLD_LOCAL) == nullptr) {
@@ -101,7 +101,7 @@ extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t s
         LLVMFuzzerMutate(reinterpret_cast<std::uint8_t*>(bytes.data()), old_size, bytes.size()));
   });
   std::string mutated(reinterpret_cast<const char*>(data), size);
-  // Mostly one fault: of several the first one met hides the others.
+  // Mostly one fault, because the first of several hides the others.
   for (unsigned i = seed % 4 == 0 ? 3 : 1; i > 0; --i) {
     mutated = mutator.mutate(mutated);
   }

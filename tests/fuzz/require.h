@@ -6,7 +6,7 @@
 
 namespace cyxla::fuzz {
 
-// Ends the process, which the fuzzer reports, where what was read breaks a promise.
+// Ends the process, which the fuzzer reports, when a promise is broken.
 inline void require(bool condition, const char* what) {
   if (!condition) {
     std::fprintf(stderr, "broken promise: %s\n", what);

@@ -10,8 +10,8 @@
 
 namespace cyxla::fuzz {
 
-// Reads protobuf messages that have to be exactly as expected, with the shortest encoding of every
-// number. Written apart from base/wire, which is what it judges.
+// Reads protobuf messages that must be exactly as expected, with the shortest encoding of every
+// number. Independent of base/wire, which it checks.
 class StrictMessage {
  public:
   explicit StrictMessage(std::string_view bytes) : rest_(bytes) {}
@@ -32,7 +32,7 @@ class StrictMessage {
       }
     }
   }
-  // Number and wire type of the next field.
+  // Returns the number and the wire type of the next field.
   std::pair<std::uint64_t, unsigned> key() {
     const std::uint64_t value = varint();
     return {value >> 3, static_cast<unsigned>(value & 7)};

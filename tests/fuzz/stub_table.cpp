@@ -38,7 +38,7 @@ PJRT_Error* get_code(PJRT_Error_GetCode_Args* args) {
 }
 
 PJRT_Error* unexpected(void* /*args*/) {
-  require(false, "a function was called that nobody needs");
+  require(false, "an unneeded function was called");
   return nullptr;
 }
 

@@ -12,13 +12,13 @@ namespace cyxla::fuzz {
 inline constexpr std::size_t kFirstSlot = offsetof(PJRT_Api, PJRT_Error_Destroy);
 inline constexpr std::size_t kNumSlots = (sizeof(PJRT_Api) - kFirstSlot) / sizeof(void*);
 
-// A table of the header's version that has every function. Those of errors work, with errors of
-// this file's own; all others end the process when they are called.
+// Returns a table of the header's version with every function. The error functions work, with
+// errors of this file; all others end the process.
 PJRT_Api make_stub_table();
 
-// An error with this text, which must live until the error is destroyed. There is one at a time.
+// Makes an error with this text, which must outlive it. Only one exists at a time.
 PJRT_Error* make_error(std::string_view text, PJRT_Error_Code code);
-// Whether that error was given back.
+// Returns whether that error was destroyed.
 bool errors_are_destroyed();
 
 }  // namespace cyxla::fuzz

@@ -25,8 +25,8 @@ const cyxla_api& table() {
   return kTable;
 }
 
-// The program that threads take next. Whoever compiles replaces it and drops the one before, which
-// lives on while threads hold it.
+// The program that threads take next. A compiling thread replaces it and drops the previous one,
+// which lives as long as threads hold it.
 class Shelf {
  public:
   explicit Shelf(Compiled first) : current_(first) {}
@@ -58,10 +58,10 @@ struct Totals {
   std::atomic<std::int64_t> wrong{0};
 };
 
-// How a thread calls.
+// A way to call.
 enum class Way : std::uint8_t { kCopy, kInPlace, kPrepared, kMoving };
 
-// Calls one program with arrays of its own, in one way.
+// Calls one program in one way, with its own arrays.
 void call_program(const Compiled& program, Way way, std::vector<Arrays>& arrays, std::int64_t calls,
                   std::int64_t first_number, const Options& options, Totals& totals) {
   const auto input_of = [](const Arrays& one) {
@@ -110,7 +110,7 @@ void run_thread(Shelf& shelf, std::int64_t thread, std::int64_t calls, const Opt
   }
 }
 
-// One stretch of calls on all threads, while this thread compiles at an even pace.
+// One stretch of calls on all threads, while this thread compiles at a steady rate.
 void run_stretch(const Options& options, runtime::RouteRequest::Route route, std::int64_t calls,
                  std::int64_t compilations, Totals& totals) {
   int factor = 2;

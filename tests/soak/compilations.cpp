@@ -24,8 +24,8 @@ int factor_of(std::int64_t number) { return static_cast<int>(2 + number % 100); 
 
 std::int64_t warm_up_of(std::int64_t cycles) { return cycles / 4; }
 
-// Calls `cycle` with the numbers from 0 on; gives the memory before and after all but the first
-// ones.
+// Calls `cycle` with the numbers from 0 on. Returns the memory before and after all but the first
+// cycles.
 template <typename Cycle>
 std::pair<Memory, Memory> repeat(std::int64_t cycles, Cycle cycle) {
   const std::int64_t warm_up = warm_up_of(cycles);
@@ -99,7 +99,7 @@ bool soak_alive(const Options& options) {
   std::int64_t wrong = 0;
   for (int round = 0; round < 3; ++round) {
     for (std::size_t i = 0; i < programs.size(); ++i) {
-      // Each in another order, so that neighbours do not help each other.
+      // Each round in another order, so that neighbours do not help each other.
       const std::size_t index = (i * 389 + static_cast<std::size_t>(round)) % programs.size();
       wrong += call(programs[index], arrays, static_cast<std::int64_t>(i)) ? 0 : 1;
     }

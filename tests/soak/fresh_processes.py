@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compiles programs with small matrix products in fresh processes under load: one answer for all.
+"""Check that fresh processes under load give the same results for small matrix products.
 
     python tests/soak/fresh_processes.py 30
 
-Which of its two forms a program takes, and so its bits, must follow from the program alone. Ends
-with "soak: FAILED" and status 1 where two processes differ. `--planted random` lets chance choose
-in the children, which has to be found.
+The program alone must decide which of its two forms is used, and so the bits of its results. Ends
+with "soak: FAILED" and status 1 when two processes differ. `--planted random` chooses at random in
+the children; the check must detect that.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _SECONDS = 300
 
 
 def _programs() -> dict[str, cyxla.Program]:
-    """Twenty programs on both sides of each limit of the rule."""
+    """Return twenty programs on both sides of each limit of the rule."""
     import jax
     import jax.numpy as jnp
 
@@ -74,7 +74,7 @@ def _programs() -> dict[str, cyxla.Program]:
 
 
 def _answer(folder: Path) -> str:
-    """A line for each program: its form and the bytes of its outputs."""
+    """Return a line for each program: its form and a digest of its outputs."""
     lines = []
     for path in sorted(folder.glob("*.cyxla")):
         executable, statistics = cyxla.compile_program(cyxla.Program.load(path), cache=False)
@@ -107,7 +107,7 @@ def _run_child(folder: Path, fault: str | None) -> str:
 
 
 def main() -> int:
-    """Compare as many processes as are asked for, two at a time, beside a busy one."""
+    """Compare the given number of processes, two at a time, beside a busy one."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("processes", type=int, nargs="?", default=6)
     parser.add_argument("--planted", choices=["random"])

@@ -10,13 +10,13 @@
 
 namespace cyxla::soak {
 
-// What the process holds: pages in memory, and bytes that malloc has given out.
+// The process's memory: resident pages, and bytes allocated by malloc.
 struct Memory {
   std::int64_t resident_bytes = 0;
   std::int64_t allocated_bytes = 0;
 
   static Memory now() {
-    malloc_trim(0);  // what was freed and is kept for later is no growth
+    malloc_trim(0);  // freed memory that malloc keeps is not growth
     std::int64_t pages = 0;
     std::ifstream("/proc/self/statm") >> pages >> pages;
     const struct mallinfo2 info = mallinfo2();
@@ -24,7 +24,7 @@ struct Memory {
   }
 };
 
-// Keeps 100 bytes for ever: the leak that the options --leak-... plant.
+// Keeps 100 bytes forever: the leak that the options --leak-... plant.
 inline void* volatile newest_leak = nullptr;
 inline void leak() {
   auto* block = static_cast<char*>(malloc(100));

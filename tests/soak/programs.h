@@ -15,8 +15,8 @@ namespace cyxla::soak {
 
 inline constexpr std::size_t kSize = 4;
 
-// A program of four numbers x and a factor of its own: x * factor and the sum of x. With whole
-// numbers both are exact, in whatever order they are computed.
+// A program of four numbers x and its own factor: x * factor and the sum of x. With whole numbers
+// both are exact in every order of computation.
 struct Compiled {
   const cyxla_program_spec* spec = nullptr;
   double factor = 0;
@@ -57,11 +57,11 @@ inline Compiled compile(bool is_fake, int factor, runtime::RouteRequest::Route r
                      .signature = signature,
                      .route = {route, "the soak asks for it", true}})
           .program;
-  runtime::retain(&program->spec());  // given up by release()
+  runtime::retain(&program->spec());  // released by release()
   return {&program->spec(), static_cast<double>(factor)};
 }
 
-// The arrays of one caller: the input is written anew for each call, and every result is compared.
+// One caller's arrays: the input is written before each call, and every result is compared.
 struct Arrays {
   alignas(CYXLA_ALIGNMENT) std::array<double, kSize> x = {};
   alignas(CYXLA_ALIGNMENT) std::array<double, kSize> scaled = {};

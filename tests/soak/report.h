@@ -8,7 +8,7 @@
 
 namespace cyxla::soak {
 
-// Prints what grew between two measurements; whether that is no more than `allowed_bytes`.
+// Prints the growth between two measurements and returns whether it is within the limits.
 inline bool is_flat(const char* what, const Memory& before, const Memory& after,
                     std::int64_t allowed_allocated_bytes, std::int64_t allowed_resident_bytes) {
   constexpr double kMiB = 1024 * 1024;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Executes, compiles and destroys for a long time, compares every result, and measures that memory
-// does not grow. tools/soak.py runs it with the plugins and the counts.
+// Executes, compiles and destroys for a long time, compares every result, and checks that memory
+// does not grow. tools/soak.py runs it with plugins and counts.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -52,7 +52,7 @@ bool run(const Options& options) {
   bool good = true;
   PluginLeak leak;
   if (options.cycles > 0) {
-    // Twice: what the plugin makes once and keeps is no leak.
+    // Twice, because what the plugin allocates once and keeps is not a leak.
     measure_plugin(options);
     leak = measure_plugin(options);
     good = soak_cycles(options, Route::kPjrt, leak) && good;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of XLA's FFI that cyxla touches, declared from its published ABI as of minor version 5:
-// the package with the PJRT header has no header of the FFI. Everything here is the same from minor
-// version 2 on; where a struct grew, the comment says how one layout serves all of them.
+// The parts of XLA's FFI that cyxla uses, declared from its published ABI as of minor version 5,
+// because the package with the PJRT header does not ship an FFI header. Everything here is the same
+// from minor version 2 on; where a struct grew, a comment says how one layout serves all versions.
 #pragma once
 
 #include <cstddef>
@@ -35,7 +35,7 @@ inline constexpr std::size_t kErrorCreateArgsSize = 28;
 inline constexpr int kFailedPrecondition = 9;
 inline constexpr int kInternalError = 13;
 
-// Before minor version 4 without `code`.
+// `code` is new in minor version 4.
 struct ErrorDetailsArgs {
   std::size_t struct_size;
   InternalExtension* extension_start;
@@ -59,7 +59,8 @@ struct ByteSpan {
 struct CallFrame;
 using Handler = Error* (*)(CallFrame* frame);
 
-// Before minor version 4 without `record`: `traits` lay in its place, so both are left zero.
+// `record` is new in minor version 4. Older versions have `traits` at its offset, so both stay
+// zero.
 struct HandlerRegisterArgs {
   std::size_t struct_size;
   InternalExtension* extension_start;
@@ -74,7 +75,7 @@ struct HandlerRegisterArgs {
 };
 inline constexpr std::size_t kHandlerRegisterArgsSize = 92;
 
-// The functions up to the last one that is called from here; the table goes on.
+// The functions up to the last one that cyxla calls; the real table is longer.
 struct Api {
   std::size_t struct_size;
   InternalExtension* extension_start;
@@ -86,7 +87,7 @@ struct Api {
   Error* (*handler_register)(HandlerRegisterArgs* args);
 };
 
-// What a call of a handler begins with; arguments, results and attributes follow.
+// The beginning of a handler's call frame; arguments, results and attributes follow.
 struct CallFrame {
   std::size_t struct_size;
   InternalExtension* extension_start;
@@ -95,7 +96,7 @@ struct CallFrame {
   int stage;
 };
 
-// `state_type_id` is not counted in the size that plugins give (36), and handlers write it.
+// Plugins do not count `state_type_id` in the size they give (36), yet handlers write it.
 struct Metadata {
   std::size_t struct_size;
   ApiVersion api_version;
@@ -104,7 +105,7 @@ struct Metadata {
 };
 inline constexpr std::size_t kMetadataSize = 36;
 
-// A call with this extension asks for the handler's metadata instead of its work.
+// A call with this extension asks a handler for its metadata instead of executing it.
 struct MetadataExtension {
   InternalExtension base;
   Metadata* metadata;

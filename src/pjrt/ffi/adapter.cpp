@@ -18,12 +18,11 @@ struct Adapter {
   std::atomic<int> minor{0};
 };
 
-std::mutex adapters_mutex;  // guards taking one
+std::mutex adapters_mutex;  // guards taking an adapter
 std::size_t num_adapters = 0;
 std::array<Adapter, kNumFfiAdapters> adapters;
 
-// The answer goes through metadata of our own: a newer handler may write more of it than an older
-// plugin has room for.
+// Uses its own metadata struct: a newer handler may write more than an older plugin allocates.
 ffi::Error* answer_for_older(ffi::Handler handler, int minor, ffi::CallFrame& frame,
                              ffi::Metadata& asked) {
   ffi::Metadata metadata;
@@ -69,7 +68,7 @@ ffi::Handler adapt_ffi_handler(ffi::Handler handler, int minor) {
                 "all " + std::to_string(kNumFfiAdapters) +
                     " adapters for handlers of a newer XLA FFI are in use; build handlers with"
                     " headers of minor version " +
-                    std::to_string(minor) + ", which need none, or use a newer plugin");
+                    std::to_string(minor) + ", which do not need one, or use a newer plugin");
   }
   Adapter& adapter = adapters[num_adapters];
   adapter.minor.store(minor, std::memory_order_relaxed);

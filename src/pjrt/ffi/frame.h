@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a handler is given to execute, declared as abi.h: the same in minor versions 2 to 5.
+// The call frame of a handler's execute stage, declared like abi.h; the same in minor versions 2 to
+// 5.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +29,7 @@ struct Scalar {
   const void* value;
 };
 
-// Arguments and results alike.
+// Used for both arguments and results.
 struct Values {
   std::size_t struct_size;
   InternalExtension* extension_start;

@@ -9,7 +9,7 @@
 namespace cyxla::pjrt {
 namespace {
 
-// PJRT's extension for GPUs, declared from its published ABI: no package ships its header.
+// PJRT's extension for GPUs, declared from its published ABI: packages do not ship its header.
 struct RegisterCustomCallArgs {
   std::size_t struct_size;
   const char* function_name;
@@ -47,20 +47,20 @@ void register_gpu_custom_call(const Api& api, const std::string& target,
                               const GpuHandler& handler) {
   const std::string failed = "cannot register the custom-call target " + target + ": ";
   if (handler.execute == nullptr) {
-    throw Error(ErrorCode::kArgument, "", failed + "it has no function for the stage execute");
+    throw Error(ErrorCode::kArgument, "", failed + "its execute function is null; pass one");
   }
   const bool has_stages =
       handler.instantiate != nullptr || handler.prepare != nullptr || handler.initialize != nullptr;
   if (handler.api_version != 1 && (handler.api_version != 0 || has_stages)) {
     throw Error(ErrorCode::kArgument, "",
                 failed + "api_version is " + std::to_string(handler.api_version) +
-                    "; it takes 1, the typed FFI, or 0, one function of the old API");
+                    "; pass 1 for the typed FFI, or 0 for a single function of the old API");
   }
   const GpuCustomCallExtension* extension = usable_extension(api);
   if (extension == nullptr) {
-    throw Error(
-        ErrorCode::kUnsupported, "",
-        failed + "the plugin " + api.source() + " has no extension for custom calls on GPUs");
+    throw Error(ErrorCode::kUnsupported, "",
+                failed + "the plugin " + api.source() +
+                    " has no GPU custom-call extension; use a GPU plugin");
   }
   RegisterCustomCallArgs args = {};
   args.struct_size = sizeof args;

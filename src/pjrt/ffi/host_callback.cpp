@@ -14,14 +14,14 @@
 namespace cyxla::pjrt {
 namespace {
 
-// More than any program has; a frame beyond them is not one that these declarations describe.
+// More than any program has; beyond these limits the frame does not match these declarations.
 constexpr std::int64_t kMaxValues = 1 << 20;
 constexpr std::int64_t kMaxCallbackRank = 64;
 constexpr int kU64 = 9;
 
 std::atomic<HostFunction> host_function{nullptr};
 
-// From XLA's PrimitiveType; kNone for types whose elements have no whole bytes, and unknown ones.
+// Maps XLA's PrimitiveType; kNone for unknown types and those whose elements are not whole bytes.
 constexpr int kNone = PJRT_Buffer_Type_INVALID;
 
 int buffer_type(int primitive_type) noexcept {
@@ -57,7 +57,7 @@ int buffer_type(int primitive_type) noexcept {
   return known ? kTypes[static_cast<std::size_t>(primitive_type)] : kNone;
 }
 
-// Whether the array's size in bytes is known and fits; sets it.
+// Computes the array's size in bytes. Returns false when it is invalid or overflows.
 bool measure(const ffi::Buffer& buffer, std::size_t& size_bytes) noexcept {
   size_bytes = itemsize(buffer_type(buffer.dtype));
   for (std::int64_t k = 0; k < buffer.rank; ++k) {
@@ -77,23 +77,23 @@ bool measure(const ffi::Buffer& buffer, std::size_t& size_bytes) noexcept {
 const char* check_values(const ffi::Values& values) noexcept {
   if (values.size < 0 || values.size > kMaxValues ||
       (values.size > 0 && (values.types == nullptr || values.values == nullptr))) {
-    return "a number of arrays that cannot be";
+    return "an invalid number of arrays";
   }
   for (std::int64_t i = 0; i < values.size; ++i) {
     const auto* buffer = static_cast<const ffi::Buffer*>(values.values[i]);
     if (values.types[i] != ffi::kBufferArgument || buffer == nullptr) {
-      return "an argument or result that is no array";
+      return "an argument or result that is not an array";
     }
     if (buffer->rank < 0 || buffer->rank > kMaxCallbackRank ||
         (buffer->rank > 0 && buffer->dims == nullptr)) {
-      return "an array whose rank cannot be";
+      return "an array of an invalid rank";
     }
     if (buffer_type(buffer->dtype) == kNone) {
-      return "an array whose elements have no whole bytes, which NumPy has no layout for";
+      return "an array whose elements are smaller than a byte, which NumPy does not support";
     }
     std::size_t size_bytes = 0;
     if (!measure(*buffer, size_bytes) || (size_bytes > 0 && buffer->data == nullptr)) {
-      return "an array whose size cannot be";
+      return "an array of an invalid size";
     }
   }
   return nullptr;
@@ -160,7 +160,7 @@ void set_host_function(HostFunction function) noexcept {
 
 ffi::Error* host_callback_handler(ffi::CallFrame* frame) {
   if (const ffi::MetadataExtension* extension = metadata_extension(*frame)) {
-    answer_metadata(*extension->metadata, {0, 1});  // 0.0 is refused
+    answer_metadata(*extension->metadata, {0, 1});  // plugins refuse 0.0
     return nullptr;
   }
   if (frame->stage != ffi::kExecuteStage) {
@@ -179,7 +179,7 @@ ffi::Error* host_callback_handler(ffi::CallFrame* frame) {
   }
   const HostFunction function = host_function.load(std::memory_order_acquire);
   if (function == nullptr) {
-    return make_error(*frame, "a host callback was called before the host is ready for it");
+    return make_error(*frame, "a host callback was called before cyxla was initialized");
   }
   return function(call, error) ? nullptr : make_error(*frame, error.data());
 }

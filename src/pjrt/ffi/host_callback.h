@@ -14,22 +14,22 @@ struct Error;
 struct ExecuteFrame;
 }  // namespace ffi
 
-// One array of a host callback, in the plugin's memory: dense and row-major, valid during the call.
+// An array of a host callback, in the plugin's memory: dense, row-major, valid during the call.
 struct HostArray {
   void* data = nullptr;
-  std::int32_t element_type = 0;  // PJRT_Buffer_Type; a token has no data
+  std::int32_t element_type = 0;  // a PJRT_Buffer_Type; a token has no data
   std::span<const std::int64_t> dimensions;
   std::size_t size_bytes = 0;
 };
 
-// A custom call of JAX's for a function on the host: a checked view of the plugin's call frame.
-// Lives on the handler's stack, used by the calling thread only.
+// A call of one of JAX's host callbacks: a checked view of the plugin's call frame. Lives on the
+// handler's stack; used by the calling thread only.
 class HostCall {
  public:
-  // Null, or what is wrong with the frame.
+  // Returns null, or what is wrong with the frame.
   const char* read(const ffi::ExecuteFrame& frame) noexcept;
 
-  // Which function: the attribute `index`.
+  // The attribute `index`, which identifies the function.
   std::uint64_t function() const noexcept { return function_; }
   std::size_t num_arguments() const noexcept { return num_arguments_; }
   std::size_t num_results() const noexcept { return num_results_; }
@@ -42,21 +42,21 @@ class HostCall {
   std::size_t num_arguments_ = 0, num_results_ = 0;
 };
 
-// Text of a failed host callback, with a final zero.
+// The zero-terminated error text of a failed host callback.
 using HostCallError = std::array<char, 2048>;
 
-// What is called for a custom call: reads the arguments and fills the results. False after writing
-// the error; never throws. Any thread may be the caller, the plugin's own too.
+// Reads a callback's arguments and fills its results. Returns false after writing the error; never
+// throws. Called from any thread, the plugin's own included.
 using HostFunction = bool (*)(const HostCall& call, HostCallError& error);
 
-// To be set before a program with host callbacks is compiled; later ones replace it.
+// Call this before compiling a program with host callbacks. A later call replaces the function.
 void set_host_function(HostFunction function) noexcept;
 
-// The FFI handler that calls it, for pjrt::register_ffi_handler. It answers the metadata request
-// with version 0.1 of the FFI, which every plugin takes, as it uses nothing newer.
+// The FFI handler that calls the host function, for FfiRegistry. It reports version 0.1 of the FFI,
+// which every plugin accepts, because it uses nothing newer.
 ffi::Error* host_callback_handler(ffi::CallFrame* frame);
 
-// Custom-call targets by which JAX calls the host of a CPU: as the frame above describes it.
+// The custom-call targets of JAX's host callbacks on CPUs, whose frame HostCall reads.
 inline constexpr std::array<const char*, 2> kHostCallbackTargets = {
     "xla_ffi_python_cpu_callback", "xla_ffi_partitioned_python_cpu_callback"};
 

@@ -10,10 +10,9 @@
 namespace cyxla::pjrt {
 namespace {
 
-// A handler has no argument of its own to find its probe by, but the plugin calls it on the thread
-// that registers it. A thread finds its own number here only while it has a probe itself, so
-// `current_probe` needs no lock. (A thread_local would take static TLS, see
-// runtime/thread_state.h.)
+// A handler gets no argument that identifies its probe, but the plugin calls it on the thread that
+// registers it. A thread finds its own id here only while it has a probe, so `current_probe` needs
+// no lock. (A thread_local would take static TLS, see runtime/thread_state.h.)
 std::atomic<std::thread::id> probing_thread;
 FfiProbe* current_probe = nullptr;
 
@@ -41,8 +40,7 @@ ffi::Error* make_ffi_error(const ffi::CallFrame& frame, int code, const char* me
   args.struct_size = ffi::kErrorCreateArgsSize;
   args.message = message;
   args.code = code;
-  // The plugin's error keeps a copy of the text.
-  // cppcheck-suppress returnDanglingLifetime
+  // The plugin copies the text.
   return frame.api->error_create(&args);
 }
 
@@ -57,7 +55,7 @@ ffi::Error* probe_handler(ffi::CallFrame* frame) noexcept {
   const ffi::MetadataExtension* extension = metadata_extension(*frame);
   if (extension == nullptr) {
     return make_ffi_error(*frame, ffi::kFailedPrecondition,
-                          "this target only asks for the version of the FFI and computes nothing");
+                          "this target is cyxla's probe for the FFI version; it computes nothing");
   }
   const FfiVersion version = {frame->api->version.major_version, frame->api->version.minor_version};
   answer_metadata(*extension->metadata, version);
@@ -93,7 +91,7 @@ FfiVersion handler_version(const FfiHost& host, const std::string& target, ffi::
   if (error != nullptr) {
     throw Error(ErrorCode::kUnsupported, "",
                 "the handler of the custom-call target " + target +
-                    " does not tell the version of XLA's FFI that it was built for: " +
+                    " does not report which version of XLA's FFI it was built for: " +
                     take_message(host, error));
   }
   return {metadata.api_version.major_version, metadata.api_version.minor_version};

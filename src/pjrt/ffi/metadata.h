@@ -19,31 +19,30 @@ struct FfiVersion {
 
 std::string to_string(FfiVersion version);
 
-// What a plugin shows of its FFI when it asks a handler for its metadata. The functions of `api`
-// belong to the plugin and live as long as it does.
+// What a plugin reveals of its FFI when it asks a handler for its metadata. The plugin owns `api`,
+// which lives as long as the process.
 struct FfiHost {
   const ffi::Api* api = nullptr;
   FfiVersion version;
-  // The call as the plugin makes it, for calls of our own: handlers insist on its exact size, which
-  // is 168 bytes so far. Here, so that nothing can be thrown while the plugin's code is on the
+  // A copy of the plugin's call frame, for cyxla's own calls: handlers insist on its exact size,
+  // 168 bytes so far. A fixed array, so that nothing throws while the plugin's code is on the
   // stack.
   std::array<std::uint64_t, 64> frame = {};
 };
 
-// The extension of a call that asks for metadata, or null.
+// Returns the extension of a call that asks for metadata, or null.
 ffi::MetadataExtension* metadata_extension(const ffi::CallFrame& frame) noexcept;
 
-// Answers such a call: a handler of that version, without traits.
+// Answers such a call: the handler has that version and no traits.
 void answer_metadata(ffi::Metadata& metadata, FfiVersion version) noexcept;
 
-// The plugin's error of a handler that it has called. `code` is one of absl's.
+// Makes an error of the plugin that called a handler. `code` is an absl status code.
 ffi::Error* make_ffi_error(const ffi::CallFrame& frame, int code, const char* message) noexcept;
 
-// A handler that computes nothing and notes what the plugin shows: into the host that an
-// FfiProbe of the same thread has given.
+// A handler that computes nothing. It records what the plugin reveals, in this thread's FfiProbe.
 ffi::Error* probe_handler(ffi::CallFrame* frame) noexcept;
 
-// While it lives, probe_handler() fills this in on this thread. One at a time in the process:
+// While it lives, probe_handler() fills `host` on this thread. Only one may exist in the process:
 // FfiRegistry makes it under its lock.
 class FfiProbe {
  public:
@@ -52,19 +51,19 @@ class FfiProbe {
   FfiProbe(const FfiProbe&) = delete;
   FfiProbe& operator=(const FfiProbe&) = delete;
 
-  // Empty unless the plugin has called the handler, in a way that can be repeated.
+  // Empty unless the plugin called the handler with a frame that fits `FfiHost::frame`.
   std::optional<FfiHost> host;
 };
 
-// Asks a handler for its metadata through `frame`, with room for what a newer handler writes. The
-// frame is as before afterwards. Null, or the handler's error.
+// Asks a handler for its metadata through `frame`, with room for what a newer handler writes, and
+// restores the frame. Returns null, or the handler's error.
 ffi::Error* ask_for_metadata(ffi::Handler handler, ffi::CallFrame& frame, ffi::Metadata& metadata);
 
-// The version of the FFI that a handler was built for. Throws Error (kUnsupported) with the
-// handler's own words when it does not tell.
+// Returns the FFI version that a handler was built for. Throws Error (kUnsupported) with the
+// handler's message when it does not report one.
 FfiVersion handler_version(const FfiHost& host, const std::string& target, ffi::Handler handler);
 
-// The text of an error, which it destroys.
+// Returns the text of an error and destroys the error.
 std::string take_message(const FfiHost& host, ffi::Error* error);
 
 }  // namespace cyxla::pjrt

@@ -12,7 +12,7 @@ namespace {
 
 constexpr const char* kProbeTarget = "cyxla_ffi_version_probe";
 
-// The PJRT FFI extension, declared from its published ABI: no package ships its header.
+// The PJRT FFI extension, declared from its published ABI: packages do not ship its header.
 struct RegisterHandlerArgs {
   std::size_t struct_size;
   const char* target_name;
@@ -32,7 +32,7 @@ struct FfiExtension {
 
 static_assert(offsetof(FfiExtension, register_handler) == 40);
 
-// Throws where no version that the handler can answer with makes the plugin call it rightly.
+// Throws when the plugin cannot call the handler correctly, adapted or not.
 void check_versions(const std::string& target, FfiVersion handler, FfiVersion plugin,
                     const std::string& source) {
   const std::string versions = "the handler of the custom-call target " + target +
@@ -40,13 +40,13 @@ void check_versions(const std::string& target, FfiVersion handler, FfiVersion pl
                                source + " has " + to_string(plugin);
   if (handler.major != plugin.major) {
     throw Error(ErrorCode::kUnsupported, "",
-                versions + ": other major versions have another layout; use a plugin and a" +
+                versions + ": the layouts of major versions differ; use a plugin and a" +
                     " handler of the same major version");
   }
   if (handler.minor > plugin.minor && handler.minor > kNewestKnownFfiMinor) {
     throw Error(ErrorCode::kUnsupported, "",
-                versions + ", and up to 0." + std::to_string(kNewestKnownFfiMinor) +
-                    " are known to work on an older plugin; use a newer plugin, or build the" +
+                versions + ", and cyxla adapts handlers only up to 0." +
+                    std::to_string(kNewestKnownFfiMinor) + "; use a newer plugin, or build the" +
                     " handler with older headers (an older jaxlib, if it is jaxlib's)");
   }
 }
@@ -67,8 +67,9 @@ FfiRegistration FfiRegistry::register_handler(const std::string& target,
       return known->second.registration;
     }
     throw Error(ErrorCode::kArgument, "",
-                "the custom-call target " + target + " has another handler for the platform " +
-                    platform + " already, and a plugin keeps the first: choose another name");
+                "the custom-call target " + target +
+                    " already has another handler for the platform " + platform +
+                    "; choose another name");
   }
   const FfiHost& plugin = host(target, platform);
   FfiRegistration registration = {handler_version(plugin, target, handler), plugin.version};
@@ -82,7 +83,7 @@ FfiRegistration FfiRegistry::register_handler(const std::string& target,
   return registration;
 }
 
-// The plugin tells its version to no one but a handler that it asks for metadata.
+// A plugin reveals its version only to a handler that it asks for metadata.
 const FfiHost& FfiRegistry::host(const std::string& target, const std::string& platform) {
   if (!host_) {
     FfiProbe probe;
@@ -95,11 +96,11 @@ const FfiHost& FfiRegistry::host(const std::string& target, const std::string& p
     host_ = probe.host;
   }
   if (!host_) {
-    throw Error(ErrorCode::kUnsupported, "",
-                "cannot register the custom-call target " + target + ": the plugin " +
-                    api_.source() +
-                    " takes handlers without asking for their version, so nothing tells whether"
-                    " it would call them rightly; use another plugin");
+    throw Error(
+        ErrorCode::kUnsupported, "",
+        "cannot register the custom-call target " + target + ": the plugin " + api_.source() +
+            " does not check the version of handlers, so it could call them wrongly; use another"
+            " plugin");
   }
   return *host_;
 }
@@ -112,7 +113,7 @@ void FfiRegistry::give(const std::string& target, const std::string& platform,
   if (extension == nullptr || extension->base.struct_size < kNeeded ||
       extension->register_handler == nullptr) {
     throw Error(ErrorCode::kUnsupported, "",
-                "the plugin " + api_.source() + " has no FFI extension");
+                "the plugin " + api_.source() + " has no FFI extension; use another plugin");
   }
   RegisterHandlerArgs args = {};
   args.struct_size = offsetof(RegisterHandlerArgs, traits) + sizeof args.traits;
@@ -128,15 +129,15 @@ void FfiRegistry::give(const std::string& target, const std::string& platform,
   }
 }
 
-// Registers once more through the FFI itself, which says what PJRT keeps to itself: whether the
-// handler was dropped, and why. The same handler twice is no error.
+// Registers once more through the FFI itself, which reports what PJRT hides: whether the handler
+// was dropped, and why. Registering the same handler twice is allowed.
 void FfiRegistry::verify(const std::string& target, const std::string& platform,
                          ffi::Handler handler) const {
   constexpr std::size_t kNeeded = offsetof(ffi::Api, handler_register) + sizeof(void*);
   const ffi::Api& table = *host_->api;
   if (host_->version.minor > kNewestKnownFfiMinor || table.struct_size < kNeeded ||
       table.handler_register == nullptr) {
-    return;  // the versions have decided
+    return;  // check_versions() has decided
   }
   ffi::HandlerRegisterArgs args = {};
   args.struct_size = ffi::kHandlerRegisterArgsSize;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a call does after its thread's first ones: no memory is asked for, and no lock of cyxla's is
-// taken. Every allocation function is replaced in this executable, and so for the fake plugin,
-// which asks for no memory either while it executes.
+// After a thread's first calls, a call allocates no memory and takes no lock of cyxla's. Every
+// allocation function is replaced in this executable and, through it, for the fake plugin, which
+// does not allocate while it executes either.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <pthread.h>
@@ -16,17 +16,17 @@
 #include "runtime/thread_slot.h"
 #include "support/runtime_test.h"
 
-// The first address of this executable and the first one behind its code.
+// The first address of this executable, and the end of its code.
 extern "C" const char __executable_start;
 extern "C" const char etext;
 
 namespace {
 
-// Counted on the calling thread alone, and only between begin() and end().
+// Counted only on the calling thread, and only between begin() and end().
 thread_local bool counting = false;
 thread_local int allocations = 0;
 thread_local int locks = 0;
-// Whether the C library gets no memory for itself on the calling thread.
+// Whether allocations of the C library fail on the calling thread.
 thread_local bool failing = false;
 
 void count_allocation() {
@@ -109,8 +109,8 @@ using test::ProgramReference;
 constexpr int kWarmUpCalls = 12;
 constexpr int kCalls = 100;
 
-// Outputs of every kind: a scalar, one without elements, one that is dropped, one that is the same
-// value as another, one that is an input.
+// Outputs of every kind: a scalar, an empty one, a dropped one, one with the same value as another,
+// and one that is an input.
 constexpr const char* kCode =
     "input F32[3]\n"
     "input F64[2,2]\n"
@@ -123,10 +123,10 @@ constexpr const char* kCode =
     "output F32[3] scale 0 2\n"
     "output F32[] copy 2\n";
 
-// Every way to call, with arrays that stay, alternate or move.
+// Every way to call, with arrays that keep, alternate or change their addresses.
 class HotPathTest : public test::RuntimeTest {
  protected:
-  // Runs `step` until everything is in place, then counts what it does.
+  // Warms `step` up, then counts its allocations and locks.
   template <typename Step>
   void expect_nothing(const char* what, Step step, int expected_locks = 0) {
     for (int i = 0; i < kWarmUpCalls; ++i) {
@@ -179,7 +179,7 @@ TEST_F(HotPathTest, TheCountersCount) {
   EXPECT_EQ(locks, 1);
 }
 
-// Otherwise the counts below would say nothing: a first call does ask for memory and take a lock.
+// Proves that the counters work: a first call allocates and locks.
 TEST_F(HotPathTest, AFirstCallIsCounted) {
   const ProgramReference program = compile(kCode);
   const Arrays arrays;
@@ -233,8 +233,7 @@ TEST_F(HotPathTest, ArraysThatMove) {
   }
 }
 
-// The count of the process's errors is behind a lock, held for as long as writing the message
-// takes.
+// A lock protects the process's error count while the message is written.
 TEST_F(HotPathTest, ACallThatFails) {
   const ProgramReference program = compile("output F32[] fail INTERNAL burnt\n");
   float result = 0;
@@ -268,8 +267,7 @@ TEST_F(HotPathTest, OutputsInPlace) {
   }
 }
 
-// A plugin that copies makes buffers in each call; cyxla asks for no memory of its own there
-// either.
+// A plugin that copies makes buffers in each call; cyxla still allocates nothing.
 TEST_F(HotPathTest, APluginWithoutSharedMemory) {
   fake.set(FAKE_PLUGIN_NOT_ON_CPU, 1);
   const ProgramReference program = compile(kCode);
@@ -279,7 +277,7 @@ TEST_F(HotPathTest, APluginWithoutSharedMemory) {
   });
 }
 
-// A call waits for no other thread's: it ends while another is held in the plugin.
+// A call does not wait for other threads: it ends while another call is held in the plugin.
 TEST_F(HotPathTest, NobodyWaitsForAnotherCall) {
   const ProgramReference slow = compile("input F32[3]\noutput F32[3] scale 0 2\n", "slow");
   const Array<float> input({1, 2, 3});

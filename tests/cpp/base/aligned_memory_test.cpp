@@ -7,8 +7,7 @@
 #include <limits>
 #include <new>
 
-// A sanitizer ends the process for a size that no allocator can give, unless it is told that null
-// is an answer.
+// By default, a sanitizer ends the process when an allocation is too large.
 extern "C" __attribute__((visibility("default"))) const char* __asan_default_options() {
   return "allocator_may_return_null=1";
 }
@@ -44,7 +43,7 @@ TEST(AlignedMemory, NullMayBeFreed) { free_aligned(nullptr); }
 
 TEST(AlignedMemory, SizesNearTheLimitAreRefused) {
   constexpr std::size_t kMax = std::numeric_limits<std::size_t>::max();
-  // Rounded up to whole units these would wrap around to a small block.
+  // Rounded up to whole units, these sizes would wrap around to a small block.
   for (const std::size_t size : {kMax, kMax - 1, kMax - 62, kMax - 63, kMax - 64, kMax / 2}) {
     EXPECT_EQ(allocate_aligned(size), nullptr) << size;
     EXPECT_THROW(make_aligned(size), std::bad_alloc) << size;

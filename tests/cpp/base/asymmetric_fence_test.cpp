@@ -10,7 +10,7 @@
 namespace cyxla {
 namespace {
 
-// Both sides store and then load: without fences both loads miss the other's store now and then.
+// Both sides store and then load. Without fences, both loads sometimes miss the other's store.
 int rounds_without_sight(int rounds) {
   std::atomic<int> flag = 0;
   std::atomic<int> word = 0;

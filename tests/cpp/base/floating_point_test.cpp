@@ -34,7 +34,7 @@ void divide_by_zero_on_x87() {
   static_cast<void>(result);
 }
 
-// The calling thread's whole state, restored when the test ends.
+// Saves the calling thread's whole floating-point state and restores it at the end of the test.
 class StateGuard {
  public:
   StateGuard() { std::fegetenv(&saved_); }
@@ -46,7 +46,7 @@ class StateGuard {
   std::fenv_t saved_ = {};
 };
 
-// Not computed while compiling.
+// Keeps the compiler from evaluating the product.
 double multiply(double a, double b) {
   volatile double first = a;
   volatile double second = b;
@@ -134,7 +134,7 @@ TEST(PluginFloatingPointScope, NothingTrapsInside) {
     divide_by_zero_on_x87();
   }
   EXPECT_EQ(fegetexcept(), FE_INVALID | FE_DIVBYZERO | FE_OVERFLOW);
-  multiply(1, 2);  // nothing is left that would trap now
+  multiply(1, 2);  // a pending exception would trap now
   asm volatile("fwait");
 }
 

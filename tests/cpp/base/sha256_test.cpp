@@ -26,8 +26,8 @@ std::string sha256(std::string_view message) {
   return hex(hash.finish());
 }
 
-// The examples that NIST publishes for FIPS 180-4, and those of its validation system (CAVP) for
-// messages of whole bytes.
+// NIST's published examples for FIPS 180-4, and those of its validation system (CAVP) for messages
+// of whole bytes.
 TEST(Sha256, TheExamplesOfNist) {
   EXPECT_EQ(sha256(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
   EXPECT_EQ(sha256("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
@@ -41,7 +41,7 @@ TEST(Sha256, TheExamplesOfNist) {
             "7abc22c0ae5af26ce93dbb94433a0e0b2e119d014f8e7f65bd56c61ccccd9504");
 }
 
-// NIST's additional examples: zeros, in lengths around the block's.
+// NIST's additional examples: zeros, of lengths around the block size.
 TEST(Sha256, LengthsAroundABlock) {
   EXPECT_EQ(sha256(std::string(55, '\0')),
             "02779466cdec163811d078815c633f21901413081449002f24aa3e80f0b88ef7");

@@ -19,7 +19,7 @@ std::string varint(std::uint64_t value) {
   return out;
 }
 
-// Whether reading ends at a malformed byte, after `num_fields` good fields.
+// Returns whether reading fails at a malformed byte after `num_fields` good fields.
 bool fails_after(const std::string& message, int num_fields) {
   Reader reader(message);
   for (int i = 0; i < num_fields; ++i) {
@@ -28,7 +28,7 @@ bool fails_after(const std::string& message, int num_fields) {
     }
   }
   const bool ended = !reader.next() && reader.failed();
-  return ended && !reader.next() && reader.failed();  // and it stays so
+  return ended && !reader.next() && reader.failed();  // the failure is permanent
 }
 
 TEST(Wire, VarintsAreLittleEndianGroupsOfSevenBits) {
@@ -150,7 +150,7 @@ TEST(Wire, EveryPrefixOfAMessageIsReadWithoutOverrun) {
       "\x25"
       "abcd"s;
   for (std::size_t length = 0; length <= message.size(); ++length) {
-    // A copy of its own, so that an address sanitizer sees a read past the end.
+    // A copy, so that AddressSanitizer sees a read past the end.
     const std::vector<char> prefix(message.begin(),
                                    message.begin() + static_cast<std::ptrdiff_t>(length));
     Reader reader({prefix.data(), prefix.size()});

@@ -21,8 +21,7 @@ namespace fake_plugin {
 namespace {
 
 constexpr std::size_t kAlignment = 64;
-constexpr int kGarbage =
-    0xdd;  // what memory holds before it is written and after it was given back
+constexpr int kGarbage = 0xdd;  // contents of memory before it is written and after it was freed
 
 PJRT_Buffer* make_shaped(fake_plugin_kind kind, PJRT_Client& client, PJRT_Buffer_Type element_type,
                          const std::int64_t* dimensions, std::size_t rank) {
@@ -78,7 +77,7 @@ PJRT_Error* check_shape(PJRT_Client* client, const PJRT_Device* device, PJRT_Buf
   return nullptr;
 }
 
-// The end of a copy from the host: the data was taken during the call.
+// The end of a copy from the host. The data was already copied during the call.
 struct Arrival : Task {
   void run() noexcept override {
     take_time(false);
@@ -93,8 +92,9 @@ struct Arrival : Task {
   Arrival* next_free = nullptr;
 };
 
-// A buffer in the caller's memory, which a program may write once the buffer is donated. The event
-// of the end of its use is never complete, as nobody can wait for that before giving the buffer up.
+// Makes a buffer in the caller's memory, which a program may write once the buffer is donated. The
+// event for the end of its use never completes, because callers cannot wait for it before they give
+// the buffer up.
 PJRT_Error* make_aliasing_buffer(PJRT_Client_BufferFromHostBuffer_Args& args) {
   PJRT_Buffer* buffer =
       make_shaped(FAKE_PLUGIN_VIEW, *args.client, args.type, args.dims, args.num_dims);
@@ -249,7 +249,7 @@ PJRT_Error* buffer_unsafe_pointer(PJRT_Buffer_UnsafePointer_Args& args) {
   if (const auto failure = args.buffer->ready->wait(); failure) {
     return make_error(*failure);
   }
-  constexpr std::uintptr_t kDeviceAddress = 64;  // reading it is a crash
+  constexpr std::uintptr_t kDeviceAddress = 64;  // reading it crashes
   args.buffer_pointer = setting(FAKE_PLUGIN_NOT_ON_CPU) != 0
                             ? kDeviceAddress
                             : reinterpret_cast<std::uintptr_t>(args.buffer->data);

@@ -11,15 +11,15 @@
 #include "object.h"
 #include "program.h"
 
-// Owned by the caller until Buffer_Destroy. Its memory is its own and kept for the next use of the
-// object, or the caller's when it is a view.
+// Owned by the caller until Buffer_Destroy. It owns its memory and keeps it for the next use of the
+// object, except for a view, whose memory is the caller's.
 struct PJRT_Buffer : fake_plugin::Object<PJRT_Buffer> {
   PJRT_Client* client;
   PJRT_Buffer_Type element_type;
   std::array<std::int64_t, fake_plugin::kMaxRank> dimensions;
   std::size_t rank;
   std::size_t size_bytes;
-  void* data;  // null when there are no elements
+  void* data;  // null for an empty array
   bool may_be_donated;
   bool was_donated;
   fake_plugin::CompletionReference ready;
@@ -36,11 +36,11 @@ struct PJRT_Buffer : fake_plugin::Object<PJRT_Buffer> {
 
 namespace fake_plugin {
 
-// A buffer that takes over the memory of another, which cannot be used any more; `ready` is the
-// caller's to set.
+// Makes a buffer that takes over another's memory; the other must not be used any more. The caller
+// sets `ready`.
 PJRT_Buffer* take_over(PJRT_Buffer& donated);
 
-// A buffer with memory of its own, not yet written; `ready` is the caller's to set.
+// Makes a buffer with its own, uninitialized memory. The caller sets `ready`.
 PJRT_Buffer* make_buffer(PJRT_Client& client, PJRT_Buffer_Type element_type,
                          const std::int64_t* dimensions, std::size_t rank);
 

@@ -38,7 +38,7 @@ std::string describe(const PJRT_NamedValue& option) {
   }
 }
 
-// The options that real plugins know, with the type that they insist on.
+// The options that real plugins know, with the type that they require.
 PJRT_Error* check_option(const PJRT_NamedValue& option) {
   struct Known {
     std::string_view name;

@@ -25,12 +25,12 @@ struct PJRT_Client : fake_plugin::Object<PJRT_Client> {
   std::array<PJRT_Device*, kMaxDevices> device_list;
   std::size_t num_devices;
   std::optional<fake_plugin::Worker> worker;
-  std::atomic<int> children = 0;  // buffers and loaded executables that are still alive
+  std::atomic<int> children = 0;  // live buffers and loaded executables
 };
 
 namespace fake_plugin {
 
-// Runs a task now, or later on the client's thread when the plugin is asynchronous.
+// Runs a task immediately, or later on the client's thread when the plugin is asynchronous.
 void run_task(PJRT_Client& client, Task& task);
 
 }  // namespace fake_plugin

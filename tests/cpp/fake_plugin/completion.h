@@ -13,18 +13,18 @@
 
 namespace fake_plugin {
 
-// Whether a piece of work is done, and how it ended. Shared by the worker, by events and by
-// buffers, each of which holds a reference; the last one returns it to its pool. Any thread.
+// Whether a piece of work is complete, and how it ended. The worker, events and buffers each hold a
+// reference; the last one returns it to its pool. Any thread.
 class Completion {
  public:
-  // Incomplete, with one reference.
+  // Makes an incomplete one with one reference.
   static Completion* make() noexcept;
   void add_reference() noexcept { references_.fetch_add(1, std::memory_order_relaxed); }
   void drop_reference() noexcept;
 
   void complete(std::optional<Failure> failure) noexcept;
   bool is_complete() const noexcept { return complete_.load(std::memory_order_acquire); }
-  // Waits, and gives the failure if there was one.
+  // Waits for completion and returns the failure, if any.
   std::optional<Failure> wait() noexcept;
 
   Completion* next_free = nullptr;
@@ -37,7 +37,7 @@ class Completion {
   std::optional<Failure> failure_;
 };
 
-// Owner of one reference.
+// Owns one reference.
 class CompletionReference {
  public:
   CompletionReference() noexcept = default;
@@ -78,7 +78,7 @@ struct PJRT_Event : fake_plugin::Object<PJRT_Event> {
 
 namespace fake_plugin {
 
-// A new event on a completion, as handed out by `function` (whose planned event failures apply).
+// Makes an event for a completion. Planned event failures of `function` apply to it.
 PJRT_Event* make_event(Function function, const CompletionReference& completion);
 
 }  // namespace fake_plugin

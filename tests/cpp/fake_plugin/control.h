@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a test may ask of the fake PJRT plugin. The functions are exported by the plugin's library
- * and found with dlsym; any thread may call them at any time. Functions of the PJRT API are named
- * as in the PJRT header. */
+/* Controls the fake PJRT plugin. The plugin's library exports these functions; tests find them with
+ * dlsym. Any thread may call them at any time. Names of PJRT functions are the PJRT header's. */
 #ifndef CYXLA_TESTS_FAKE_PLUGIN_CONTROL_H_
 #define CYXLA_TESTS_FAKE_PLUGIN_CONTROL_H_
 
@@ -15,7 +14,7 @@ extern "C" {
 /* Kinds of objects that the plugin hands out and expects back. */
 enum fake_plugin_kind {
   FAKE_PLUGIN_CLIENT,
-  FAKE_PLUGIN_BUFFER, /* buffers with memory of their own */
+  FAKE_PLUGIN_BUFFER, /* buffers that own their memory */
   FAKE_PLUGIN_VIEW,   /* buffers over the caller's memory */
   FAKE_PLUGIN_EXECUTABLE,
   FAKE_PLUGIN_LOADED_EXECUTABLE,
@@ -25,7 +24,7 @@ enum fake_plugin_kind {
   FAKE_PLUGIN_NUM_KINDS
 };
 
-/* How the plugin behaves. The default stands first, or in brackets. */
+/* The plugin's behaviour. The default is the first value, or the one in brackets. */
 enum fake_plugin_setting {
   FAKE_PLUGIN_API_MAJOR,  /* [the header's] */
   FAKE_PLUGIN_API_MINOR,  /* [the header's] */
@@ -35,7 +34,7 @@ enum fake_plugin_setting {
                              3 one whose register_handler is null */
   FAKE_PLUGIN_FFI_MAJOR,  /* [0] version of XLA's FFI */
   FAKE_PLUGIN_FFI_MINOR,  /* [4] */
-  FAKE_PLUGIN_FFI_NO_METADATA, /* 1: handlers are kept without being asked for their version */
+  FAKE_PLUGIN_FFI_NO_METADATA, /* 1: keeps handlers without asking for their version */
   FAKE_PLUGIN_GPU_CUSTOM_CALL, /* 0: no extension for custom calls on GPUs, 1: one, 2: one without
                                   its function in its size, 3: one whose function is null */
   FAKE_PLUGIN_STABLEHLO_ATTRIBUTE, /* 0: a list of three, 1: absent, 2: a list of two, 3: a string
@@ -46,13 +45,13 @@ enum fake_plugin_setting {
   FAKE_PLUGIN_VIEWS,      /* 0: alias the caller's memory, 1: silently copy it, 2: UNIMPLEMENTED */
   FAKE_PLUGIN_NOT_ON_CPU, /* 1: buffers are not in host memory, their pointers are useless */
   FAKE_PLUGIN_ASYNCHRONOUS, /* 1: executions and copies run on the client's own thread, after the
-                               call that asked for them */
-  FAKE_PLUGIN_DELAY_US,     /* [0] time that each execution and copy takes at least */
+                               call that starts them */
+  FAKE_PLUGIN_DELAY_US,     /* [0] minimum time of each execution and copy */
   FAKE_PLUGIN_HOLD,         /* 1: executions wait until it is 0 again */
-  FAKE_PLUGIN_DESTROY_DELAY_MS,    /* [0] time that destroying a buffer takes at least */
+  FAKE_PLUGIN_DESTROY_DELAY_MS,    /* [0] minimum time of destroying a buffer */
   FAKE_PLUGIN_NULL_EXECUTE_EVENTS, /* 1: Execute leaves device_complete_events null (a program
                                       without outputs has then ended when Execute returns) */
-  FAKE_PLUGIN_NULL_COPY_EVENTS,    /* 1: copies are done at once and give no event */
+  FAKE_PLUGIN_NULL_COPY_EVENTS,    /* 1: copies complete at once, without an event */
   FAKE_PLUGIN_CONTRADICTION, /* 1: one output type too few, 2: dimensions of one output too few */
   FAKE_PLUGIN_CODE_BYTES,    /* [0] generated code size that GetCompiledMemoryStats reports */
   FAKE_PLUGIN_SERIALIZED, /* 0: two object files of 100 and 28 bytes, 1: none, 2: malformed bytes */
@@ -67,7 +66,7 @@ enum fake_plugin_setting {
   FAKE_PLUGIN_NUM_SETTINGS
 };
 
-/* What the plugin remembers of the calls. */
+/* What the plugin records about its calls. */
 enum fake_plugin_record {
   FAKE_PLUGIN_POOL_SIZE,       /* PJRT_NPROC of the environment at the last Client_Create */
   FAKE_PLUGIN_CREATE_OPTIONS,  /* a line "name type value" for each option of the last Client_Create
@@ -85,7 +84,8 @@ enum fake_plugin_record {
   FAKE_PLUGIN_NUM_RECORDS
 };
 
-/* Default settings and table, no planned failures, no counts and no records. Live objects stay. */
+/* Restores the default settings and table; clears planned failures, counts and records. Keeps live
+ * objects. */
 void fake_plugin_reset(void);
 void fake_plugin_set(int32_t setting, int64_t value);
 /* Sets a slot of the function table to null until the next reset. Returns 0 for an unknown
@@ -99,40 +99,40 @@ int32_t fake_plugin_fail(const char* function, uint64_t nth, int32_t code, const
 /* Makes the nth event that a function hands out complete with an error. */
 int32_t fake_plugin_fail_event(const char* function, uint64_t nth, int32_t code,
                                const char* message);
-/* Makes the nth call of a function report success without having done or given anything. With
- * `with_count`, the sizes and counts that it gives are 1, of null pointers. Without effect on
- * functions that destroy or wait. */
+/* Makes the nth call of a function report success without doing anything; its results are null.
+ * With `with_count`, it reports sizes and counts of 1. Has no effect on functions that destroy or
+ * wait. */
 int32_t fake_plugin_hollow(const char* function, uint64_t nth, int32_t with_count);
-/* Makes the nth call of a function throw a std::runtime_error with that text, or an int for an
- * empty one, after it did its work if it destroys or waits. */
+/* Makes the nth call of a function throw a std::runtime_error with that text, or an int when it is
+ * empty. A function that destroys or waits does its work first. */
 int32_t fake_plugin_throw(const char* function, uint64_t nth, const char* message);
-/* Planned failures that have happened since the last reset. */
+/* Returns the number of planned failures since the last reset. */
 uint64_t fake_plugin_failures(void);
 
-/* Calls `callback` in every execution, on the thread that runs it, before the outputs are computed;
- * NULL ends that. Not while executions run. */
+/* Calls `callback` in every execution, on the thread that runs it, before the outputs are computed.
+ * NULL removes it. Must not be called while executions run. */
 void fake_plugin_on_execute(void (*callback)(void* user_arg), void* user_arg);
 
 /* Calls the handler of a custom-call target as an execution does. Returns 1 if it succeeds, -1 if
- * it gives an error and 0 if there is none. The target "built_in" is the plugin's own. */
+ * it fails, 0 for an unknown target. The target "built_in" is the plugin's own. */
 int32_t fake_plugin_call_target(const char* target, const char* platform, void* context);
 
-/* Objects not yet given back; of all kinds for a negative kind. */
+/* Returns the number of live objects; of all kinds for a negative kind. */
 int64_t fake_plugin_live(int32_t kind);
-/* Calls of a function since the last reset; of all functions for NULL. */
+/* Returns the calls of a function since the last reset; of all functions for NULL. */
 uint64_t fake_plugin_calls(const char* function);
-/* Executions that have begun and not ended. */
+/* Returns the number of executions in progress. */
 int64_t fake_plugin_running(void);
-/* Misuses of the API since the last reset: dead or foreign handles, wrong struct sizes, wrong order
- * of destruction, a call in another floating-point state than a program starts with, or on a thread
- * that can be cancelled while it is told to look at that. */
+/* Returns the misuses of the API since the last reset: dead or foreign handles, wrong struct sizes,
+ * wrong order of destruction, a wrong floating-point state, or, with
+ * FAKE_PLUGIN_NEEDS_NO_CANCELLATION, a call on a thread that can be cancelled. */
 uint64_t fake_plugin_violations(void);
-/* 1 while the calling thread runs a function of the table. */
+/* Returns 1 while the calling thread runs a function of the table. */
 int32_t fake_plugin_inside(void);
-/* Copies a record, cut to `size`, and returns its whole length. */
+/* Copies a record, cut to `size`, and returns its full length. */
 size_t fake_plugin_recorded(int32_t record, char* buffer, size_t size);
 
-/* The functions that can be made to fail, one after the other; NULL behind the last. */
+/* Returns the functions that can be made to fail, by index; NULL after the last. */
 const char* fake_plugin_function(size_t index);
 
 #ifdef __cplusplus

@@ -17,11 +17,11 @@ struct PJRT_Error : fake_plugin::Object<PJRT_Error> {
 
 namespace fake_plugin {
 
-// printf-style; cut to the size of PJRT_Error::message.
+// Formats like printf. Cuts the text to the size of PJRT_Error::message.
 [[gnu::format(printf, 2, 3)]] PJRT_Error* make_error(PJRT_Error_Code code, const char* format, ...);
 PJRT_Error* make_error(const Failure& failure);
 
-// The code of a name such as "INTERNAL"; UNKNOWN for other names.
+// Returns the code of a name such as "INTERNAL"; UNKNOWN for other names.
 PJRT_Error_Code error_code(const char* name) noexcept;
 
 }  // namespace fake_plugin

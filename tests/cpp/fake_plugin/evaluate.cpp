@@ -19,7 +19,7 @@ void store(void* array, std::size_t index, Element element) noexcept {
   std::memcpy(static_cast<char*>(array) + index * sizeof element, &element, sizeof element);
 }
 
-// std::complex<float> is made from a float only.
+// std::complex<float> has only a constructor from float.
 template <typename Element>
 Element from_double(double number) noexcept {
   if constexpr (std::is_same_v<Element, std::complex<float>>) {
@@ -94,7 +94,7 @@ void evaluate(const Program& program, const Output& output, const void* const* i
     case PJRT_Buffer_Type_C128:
       return evaluate_as<std::complex<double>>(program, output, inputs, result);
     default:
-      return;  // the parser admits no others
+      return;  // the parser rejects all others
   }
 }
 

@@ -9,7 +9,7 @@
 #include "error.h"
 #include "settings.h"
 
-// What PJRT_Executable_Serialize gives out; the caller returns it to its deleter.
+// The result of PJRT_Executable_Serialize; the caller passes it to its deleter.
 struct PJRT_SerializedExecutable : fake_plugin::Object<PJRT_SerializedExecutable> {
   std::string bytes;
 };
@@ -29,7 +29,7 @@ std::string varint(std::uint64_t value) {
   return bytes + static_cast<char>(value);
 }
 
-// Fields in the wire format of protocol buffers.
+// Fields in protobuf's wire format.
 std::string varint_field(int number, std::uint64_t value) {
   return std::string(1, static_cast<char>(number << 3)) + varint(value);
 }
@@ -38,8 +38,8 @@ std::string bytes_field(int number, const std::string& bytes) {
   return std::string(1, static_cast<char>(number << 3 | 2)) + varint(bytes.size()) + bytes;
 }
 
-// Shaped like what XLA:CPU serializes: (1) holds objects (8) that hold code (1), among other
-// fields. As with the real one, what was deserialized has no objects any more.
+// Has the structure of XLA:CPU's serialization: field 1 holds objects (8) with code (1), among
+// other fields. As with the real plugin, a deserialized program has no objects.
 std::string objects(bool is_deserialized) {
   switch (is_deserialized ? 1 : setting(FAKE_PLUGIN_SERIALIZED)) {
     case 1:
@@ -56,7 +56,7 @@ std::string objects(bool is_deserialized) {
   }
 }
 
-// What deserializing needs stands at the end, behind a mark.
+// The code for deserializing is at the end, after this mark.
 constexpr std::string_view kCodeMark = "code of the fake plugin\n";
 
 std::string serialized_bytes(const PJRT_Executable& executable) {
@@ -64,7 +64,7 @@ std::string serialized_bytes(const PJRT_Executable& executable) {
          bytes_field(4, std::string(kCodeMark) + executable.code);
 }
 
-// A value of XLA's PrimitiveType, which agrees with PJRT's in the first types only.
+// Maps to XLA's PrimitiveType, which agrees with PJRT's only in the first types.
 std::uint64_t primitive_type(PJRT_Buffer_Type type) {
   const std::map<PJRT_Buffer_Type, std::uint64_t> others = {
       {PJRT_Buffer_Type_BF16, 16},       {PJRT_Buffer_Type_C64, 15},
@@ -79,7 +79,7 @@ std::uint64_t primitive_type(PJRT_Buffer_Type type) {
   return found == others.end() ? static_cast<std::uint64_t>(type) : found->second;
 }
 
-// The field of an HLO module with the shapes of its parameters, the dimensions packed or not.
+// Returns the field of an HLO module with its parameters' shapes; dimensions are packed or not.
 std::string program_shape(const Program& program) {
   std::string parameters;
   for (const ArrayType& input : program.inputs) {
@@ -97,8 +97,8 @@ std::string program_shape(const Program& program) {
   return bytes_field(4, parameters);
 }
 
-// An HloModuleProto with two computations (3) of two and three instructions (2), and the program's
-// parameters.
+// Returns an HloModuleProto with two computations (3) of two and three instructions (2), and the
+// program's parameters.
 std::string optimized_bytes(const Program& program) {
   const auto instructions = [](int count) {
     std::string text = bytes_field(1, "name");
@@ -279,7 +279,8 @@ PJRT_Error* executable_deserialize_and_load(PJRT_Executable_DeserializeAndLoad_A
   const std::string_view bytes(args.serialized_executable, args.serialized_executable_size);
   const std::size_t mark = bytes.find(kCodeMark);
   if (mark == std::string_view::npos) {
-    return make_error(PJRT_Error_Code_INVALID_ARGUMENT, "these bytes are no serialized executable");
+    return make_error(PJRT_Error_Code_INVALID_ARGUMENT,
+                      "these bytes are not a serialized executable");
   }
   return load(args.client, bytes.substr(mark + kCodeMark.size()), true, args.loaded_executable);
 }

@@ -11,8 +11,8 @@
 #include "object.h"
 #include "program.h"
 
-// Owned by the caller until LoadedExecutable_Destroy, which must not come before its last execution
-// has ended.
+// Owned by the caller until LoadedExecutable_Destroy, which must not be called before its last
+// execution has ended.
 struct PJRT_LoadedExecutable : fake_plugin::Object<PJRT_LoadedExecutable> {
   PJRT_Client* client;
   std::string code;
@@ -21,8 +21,8 @@ struct PJRT_LoadedExecutable : fake_plugin::Object<PJRT_LoadedExecutable> {
   std::atomic<int> running = 0;
 };
 
-// A description of a loaded executable, made from a copy of its program. Owned by the caller until
-// Executable_Destroy, may outlive the loaded one.
+// Describes a loaded executable from a copy of its program. Owned by the caller until
+// Executable_Destroy; may outlive the loaded executable.
 struct PJRT_Executable : fake_plugin::Object<PJRT_Executable> {
   std::string code;
   bool is_deserialized;
@@ -35,11 +35,11 @@ struct PJRT_Executable : fake_plugin::Object<PJRT_Executable> {
 
 namespace fake_plugin {
 
-// Makes a loaded executable of a program's code, or says what is wrong with it.
+// Makes a loaded executable from a program's code, or returns what is wrong with the code.
 PJRT_Error* load(PJRT_Client* client, std::string_view code, bool is_deserialized,
                  PJRT_LoadedExecutable*& executable);
 
-// Executions that have begun and not ended.
+// Returns the number of executions in progress.
 std::int64_t running() noexcept;
 
 }  // namespace fake_plugin

@@ -18,7 +18,7 @@ std::atomic<std::int64_t>& running_count() {
   return count;
 }
 
-// The work of one execution. Its lists keep their memory from one use to the next.
+// One execution's work. Its vectors keep their capacity between uses.
 struct Execution : Task {
   void run() noexcept override {
     take_time(true);
@@ -97,7 +97,7 @@ PJRT_Error* check_arguments(const PJRT_LoadedExecutable_Execute_Args& args) {
   return nullptr;
 }
 
-// The argument whose memory the output takes over, or null.
+// Returns the argument whose memory the output takes over, or null.
 PJRT_Buffer* donated_argument(const PJRT_LoadedExecutable_Execute_Args& args,
                               const Output& output) {
   if (!output.into || !args.argument_lists[0][*output.into]->may_be_donated) {
@@ -156,7 +156,7 @@ PJRT_Error* loaded_executable_execute(PJRT_LoadedExecutable_Execute_Args& args) 
             : make_event(Function::PJRT_LoadedExecutable_Execute, execution->completion);
   }
   if (setting(FAKE_PLUGIN_NULL_EXECUTE_EVENTS) != 0 && execution->outputs.empty()) {
-    execution->run();  // nobody could wait for it later
+    execution->run();  // callers have nothing to wait for later
   } else {
     run_task(*executable->client, *execution);
   }

@@ -12,13 +12,13 @@ namespace {
 struct Plan {
   FailureOf what;
   std::optional<Function> function;
-  std::uint64_t remaining;  // occurrences up to and with the failing one
+  std::uint64_t remaining;  // occurrences up to and including the failing one
   bool always;
   Failure failure;
 };
 
 struct Plans {
-  std::atomic<bool> any = false;  // so that nothing is locked while nothing is planned
+  std::atomic<bool> any = false;  // avoids locking while nothing is planned
   std::atomic<std::uint64_t> failures = 0;
   std::mutex mutex;
   std::vector<Plan> plans;

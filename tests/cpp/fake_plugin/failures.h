@@ -15,22 +15,22 @@ struct Failure {
   const char* message = nullptr;
 };
 
-// A copy of a text that lives as long as the plugin.
+// Returns a copy of a text that lives as long as the plugin.
 const char* keep_text(const std::string& text);
 
 enum class FailureOf {
   kCall,
   kEvent,
-  kHollowCall,  // success without having done anything
-  kNullCall,    // success with a count of one thing and a null pointer to it
-  kException,   // throws a std::runtime_error with the text, or an int without one
+  kHollowCall,  // reports success without doing anything
+  kNullCall,    // reports success, a count of one and a null pointer
+  kException,   // throws a std::runtime_error with the text, or an int when it is empty
 };
 
-// Plans a failure of the nth occurrence from now, of each if nth is 0; of any function if there is
-// none given.
+// Plans a failure of the nth occurrence from now, or of every one if nth is 0. Without `function`
+// it applies to any function.
 void plan_failure(FailureOf what, std::optional<Function> function, std::uint64_t nth,
                   Failure failure);
-// Counts an occurrence and gives its planned failure, if any.
+// Counts an occurrence and returns its planned failure, if any.
 std::optional<Failure> next_failure(FailureOf what, Function function) noexcept;
 std::uint64_t failures() noexcept;
 void reset_failures();

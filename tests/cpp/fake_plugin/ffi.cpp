@@ -40,7 +40,7 @@ PJRT_Error* register_handler(RegisterHandlerArgs* args) {
     return make_error(*failure);
   }
   check_entry(Function::PJRT_FFI_Register_Handler, args->struct_size == kRegisterHandlerArgsSize);
-  // As the real ones: why a handler was dropped is kept from the caller.
+  // Like real plugins, does not report why a handler was dropped.
   destroy(keep_handler(std::string(args->target_name, args->target_name_size),
                        std::string(args->platform_name, args->platform_name_size), args->handler));
   return nullptr;

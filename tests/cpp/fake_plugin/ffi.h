@@ -5,7 +5,7 @@
 
 namespace fake_plugin {
 
-// The chain of extensions for the plugin's table, as FAKE_PLUGIN_FFI asks for it.
+// Returns the table's extension chain, as configured by FAKE_PLUGIN_FFI.
 PJRT_Extension_Base* extensions() noexcept;
 
 }  // namespace fake_plugin

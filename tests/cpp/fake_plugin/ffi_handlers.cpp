@@ -57,7 +57,7 @@ struct Span {
   std::size_t size;
 };
 
-// As it was before minor version 4, without the stage `record`.
+// The layout before minor version 4, without the stage `record`.
 struct RegisterArgs {
   std::size_t struct_size;
   Extension* extension_start;
@@ -96,7 +96,7 @@ struct CallFrame {
 static_assert(sizeof(CallFrame) == 168);
 constexpr int kExecuteStage = 3;
 
-// Ends where that of an old plugin does, so that what a newer handler writes behind it shows.
+// Ends where an old plugin's metadata ends, so that tests see what newer handlers write behind it.
 struct Metadata {
   std::size_t struct_size;
   Version api_version;
@@ -162,7 +162,7 @@ const Api& table() {
   return api;
 }
 
-// Null, or why a handler of its version cannot be called.
+// Returns null, or why a handler of its version cannot be called.
 FfiError* check_version(const std::string& target, Handler handler) {
   Metadata metadata = {};
   metadata.struct_size = kMetadataSize;

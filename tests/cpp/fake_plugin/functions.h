@@ -9,8 +9,8 @@
 
 namespace fake_plugin {
 
-// EARLY functions fail before they do anything. LATE ones do their work and then report the
-// failure: a handle is gone and an event complete whatever Destroy and Await return.
+// EARLY functions fail before they do anything. LATE functions do their work and then report the
+// failure: Destroy frees a handle and Await completes an event even when they fail.
 #define FAKE_PLUGIN_FUNCTIONS(EARLY, LATE)                                            \
   EARLY(PJRT_Error_GetCode, error_get_code)                                           \
   EARLY(PJRT_Plugin_Initialize, plugin_initialize)                                    \
@@ -63,7 +63,7 @@ enum class Function : std::uint32_t {
 inline constexpr std::size_t kNumFunctions = static_cast<std::size_t>(Function::kCount);
 
 const char* function_name(Function function) noexcept;
-// False when there is no function of that name.
+// Returns false for an unknown name.
 bool find_function(const char* name, Function& out) noexcept;
 
 namespace implementation {

@@ -5,8 +5,7 @@
 
 namespace fake_plugin {
 
-// The extension for custom calls on GPUs, as FAKE_PLUGIN_GPU_CUSTOM_CALL asks for it; null when
-// there is none.
+// Returns the GPU custom-call extension as configured by FAKE_PLUGIN_GPU_CUSTOM_CALL, or null.
 PJRT_Extension_Base* gpu_custom_call_extension() noexcept;
 
 }  // namespace fake_plugin

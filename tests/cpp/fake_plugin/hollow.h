@@ -12,8 +12,8 @@
 
 namespace fake_plugin {
 
-// What a function leaves behind that announces one thing and gives a null pointer to it; nothing
-// where it announces no count.
+// Makes a function report one item but a null pointer to it; does nothing for functions without a
+// count.
 template <typename Args>
 void announce(Args& /*args*/) noexcept {}
 
@@ -52,7 +52,7 @@ inline void announce(PJRT_Executable_OptimizedProgram_Args& args) noexcept {
   args.program->code_size = 1;
   args.program->format_size = 15;  // that of "hlo_with_config"
 }
-// An execution that ends, without outputs.
+// Reports an execution that has ended, without outputs.
 inline void announce(PJRT_LoadedExecutable_Execute_Args& args) {
   const CompletionReference done = CompletionReference::make();
   done->complete(std::nullopt);

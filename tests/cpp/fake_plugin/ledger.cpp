@@ -13,7 +13,7 @@ namespace fake_plugin {
 namespace {
 
 // The counts are relaxed, so that the plugin does not order threads that its caller left unordered:
-// a thread sanitizer must see the caller's races.
+// ThreadSanitizer must see the caller's races.
 struct Ledger {
   std::array<std::atomic<std::uint64_t>, kNumFunctions> calls = {};
   std::array<std::atomic<std::int64_t>, FAKE_PLUGIN_NUM_KINDS> live = {};

@@ -9,9 +9,9 @@
 
 namespace fake_plugin {
 
-// Base of everything that the plugin hands out: counted while alive, pooled afterwards,
-// recognizable when it is dead. `Derived` is the PJRT type; its members keep the values of their
-// last use.
+// The base of every object that the plugin hands out: counted while alive, pooled afterwards, and
+// recognizable when dead. `Derived` is the PJRT type; its members keep the values of their last
+// use.
 template <typename Derived>
 struct Object {
   static Derived* make(fake_plugin_kind kind) {
@@ -22,7 +22,7 @@ struct Object {
     return object;
   }
 
-  // Whether a handle that the caller passed is alive; a violation otherwise.
+  // Returns whether a handle passed by the caller is alive; records a violation when it is not.
   static bool check(const Derived* object, const char* where) noexcept {
     if (object == nullptr) {
       violation(where, "null handle");
@@ -35,13 +35,13 @@ struct Object {
     return true;
   }
 
-  // The caller gave it back and nothing of the plugin needs it any more.
+  // The caller gave the object back, and the plugin does not need it any more.
   void retire() noexcept {
     forget();
     Pool<Derived>::give(static_cast<Derived*>(this));
   }
 
-  // The caller gave it back; the plugin still needs it and calls Pool::give later.
+  // The caller gave the object back; the plugin still needs it and calls Pool::give later.
   void forget() noexcept {
     state.store(kDead, std::memory_order_relaxed);
     count_live(kind, -1);

@@ -39,7 +39,7 @@ PJRT_Error* plugin_attributes(PJRT_Plugin_Attributes_Args& args) {
   attributes[0] = named_value("xla_version", 11, PJRT_NamedValue_kInt64);
   attributes[0].int64_value = 2;
   attributes[1] = named_value("vendor", 6, PJRT_NamedValue_kString);
-  attributes[1].string_value = "nobody, really";  // only the first six characters are the value
+  attributes[1].string_value = "vendor's name";  // only the first six characters are the value
   attributes[1].value_size = 6;
   attributes[2] = named_value("share", 5, PJRT_NamedValue_kFloat);
   attributes[2].float_value = 0.5F;

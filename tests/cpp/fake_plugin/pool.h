@@ -5,10 +5,10 @@
 
 namespace fake_plugin {
 
-// Objects of one type that are used again and again and never returned to the system: after warm-up
-// the plugin allocates nothing, and reading an object that was given back is a detectable mistake
-// instead of a crash. Each thread has a list of its own, so that using the pool orders no threads;
-// an ending thread leaves its list to the others. An item has a member `next_free`.
+// Objects of one type, reused and never returned to the system. After warm-up the plugin therefore
+// allocates nothing, and reading a freed object is a detectable mistake instead of a crash. Each
+// thread has its own list, so that using the pool does not order threads; an ending thread leaves
+// its list to the others. An item has a member `next_free`.
 template <typename Item>
 class Pool {
  public:
@@ -33,7 +33,7 @@ class Pool {
     List& own = thread_list();
     item->next_free = own.first;
     own.first = item;
-    // Items that one thread takes and another gives must come back to the first.
+    // Items that one thread takes and another gives back must return to the first.
     if (++own.length > kMaxLength || own.ended) {
       own.leave(shared());
     }
@@ -51,7 +51,7 @@ class Pool {
   struct List {
     Item* first = nullptr;
     int length = 0;
-    // Destructors of other objects of the thread may use the plugin after that of this list.
+    // Other destructors of the thread may use the plugin after this list was destroyed.
     bool ended = false;
 
     void adopt(Shared& from) noexcept {

@@ -51,7 +51,7 @@ const ElementType* find(PJRT_Buffer_Type type) noexcept {
   return nullptr;
 }
 
-// "F32[2,3]"
+// Parses "F32[2,3]".
 bool parse_type(const std::string& text, ArrayType& out) {
   const std::size_t bracket = text.find('[');
   if (bracket == std::string::npos || text.back() != ']') {
@@ -117,7 +117,7 @@ bool fits_destination(const Program& program, const Output& output) {
          program.inputs[*output.into].dimensions == output.type.dimensions;
 }
 
-// Whether the operation's inputs exist and have the types that it needs.
+// Returns whether the operation's inputs exist and have the types that it needs.
 bool matches(const Program& program, const Output& output) {
   const bool reads_left = output.operation <= Operation::kSum;
   const bool reads_right = output.operation == Operation::kAdd;

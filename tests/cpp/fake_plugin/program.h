@@ -24,14 +24,13 @@ struct ArrayType {
   std::size_t size_bytes() const noexcept;
 };
 
-// Bytes of one element, 0 for types that the plugin does not know; and the type of a name such as
-// "F32".
+// Returns the bytes of one element, 0 for types that the plugin does not know.
 std::size_t itemsize(PJRT_Buffer_Type element_type) noexcept;
 PJRT_Buffer_Type element_type(std::string_view name) noexcept;
 
 enum class Operation { kCopy, kScale, kAdd, kSum, kIota, kFill, kFail };
 
-// How one output is computed.
+// How to compute an output.
 struct Output {
   ArrayType type;
   Operation operation = Operation::kCopy;
@@ -39,12 +38,12 @@ struct Output {
   std::size_t right = 0;            // index of the second input of kAdd
   double number = 0;                // of kScale and kFill
   Failure failure;                  // of kFail, which ends the execution with it
-  std::optional<std::size_t> into;  // the input whose memory it takes over when that is donated
+  std::optional<std::size_t> into;  // the input whose memory it takes over if donated
 };
 
-// A program of the plugin's own language, a line for each input and output, in order:
+// A program in the plugin's own language, with a line for each input and output, in order:
 //
-//   # a remark
+//   # a comment
 //   input F32[3]
 //   input F64[2,2]
 //   output F32[3] copy 0
@@ -56,15 +55,15 @@ struct Output {
 //   output F32[3] fail INTERNAL some text
 //   output F32[3] scale 0 2.5 into 2
 //
-// `into` names an input that no operation reads: its memory becomes the output's when the input was
-// made with kMutableZeroCopy and may be donated; otherwise the output gets memory of its own.
-// copy works on all element types, the others on PRED, integers, F32, F64 and complex numbers.
-// Immutable once parsed, so any thread may read it.
+// `into` names an input that no operation reads. The output takes over its memory if the input was
+// made with kMutableZeroCopy and may be donated; otherwise the output gets its own memory. copy
+// works on all element types, the others on PRED, integers, F32, F64 and complex numbers. Immutable
+// once parsed, so any thread may read it.
 struct Program {
   std::vector<ArrayType> inputs;
   std::vector<Output> outputs;
 
-  // What is wrong with the text, or an empty string.
+  // Returns what is wrong with the text, or an empty string.
   std::string parse(std::string_view text);
 };
 

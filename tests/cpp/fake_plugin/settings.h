@@ -11,12 +11,12 @@ std::int64_t setting(fake_plugin_setting which) noexcept;
 void set_setting(fake_plugin_setting which, std::int64_t value) noexcept;
 void reset_settings() noexcept;
 
-// What executions call while they run.
+// Called by every execution while it runs.
 struct ExecuteCallback {
   void (*function)(void* user_arg) = nullptr;
   void* user_arg = nullptr;
 };
-// Set while nothing executes.
+// May only be changed while nothing executes.
 ExecuteCallback& execute_callback() noexcept;
 
 // Waits for FAKE_PLUGIN_DELAY_US, and while FAKE_PLUGIN_HOLD is set when `may_hold`.

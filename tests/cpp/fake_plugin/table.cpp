@@ -31,8 +31,8 @@ Table& table() {
   return result;
 }
 
-// How many functions of the table the calling thread is in. In static memory, so that an allocation
-// function may look at it.
+// The number of nested table functions on the calling thread. In static TLS, so that an allocation
+// function may read it.
 [[gnu::tls_model("initial-exec")]] thread_local int depth = 0;
 
 class Inside {
@@ -43,7 +43,7 @@ class Inside {
   ~Inside() { --depth; }
 };
 
-// The state that a program starts with, but for the flags of exceptions.
+// Compares with the state of a new program, except for the exception flags.
 bool has_initial_floating_point() noexcept {
 #if defined(__x86_64__)
   constexpr unsigned kFlags = 0x3f;
@@ -71,14 +71,14 @@ void throw_if_planned(Function function) {
   }
 }
 
-// Stands in the slots beyond the table's size.
+// Fills the slots beyond the table's size.
 PJRT_Error* beyond_the_table(void* /*args*/) {
   violation("PJRT_Api", "a function beyond struct_size was called");
   return make_error(PJRT_Error_Code_UNIMPLEMENTED, "no such function");
 }
 
-// What every function does before its own work, and after it: counts, fails as planned, checks the
-// struct's size and the floating-point state.
+// Surrounds every function: counts the call, fails as planned, checks the struct's size and the
+// floating-point state.
 template <Function kFunction, bool kLate, auto kImplementation, std::size_t kSize, typename Args>
 PJRT_Error* entry(Args* args) {
   const Inside inside;

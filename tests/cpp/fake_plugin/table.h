@@ -5,13 +5,13 @@
 
 namespace fake_plugin {
 
-// Fills the function table anew from the settings, without the removed functions.
+// Fills the function table from the settings, without the removed functions.
 void fill_table() noexcept;
 void remove_from_table(Function function) noexcept;
 void restore_table() noexcept;
-// Reports a wrong struct, and the floating-point state of a caller who did not see to it.
+// Records a violation for a wrong struct size or a wrong floating-point state of the caller.
 void check_entry(Function function, bool struct_size_is_right) noexcept;
-// Whether the calling thread runs one of its functions.
+// Returns whether the calling thread runs a function of the plugin.
 bool is_inside() noexcept;
 
 }  // namespace fake_plugin

@@ -7,7 +7,7 @@
 
 namespace fake_plugin {
 
-// A piece of work; whoever runs it gives it back to its pool.
+// A piece of work; the thread that runs it returns it to its pool.
 struct Task {
   virtual ~Task() = default;
   virtual void run() noexcept = 0;
@@ -15,8 +15,8 @@ struct Task {
   Task* next = nullptr;
 };
 
-// The thread of an asynchronous client. It runs tasks in the order in which they came and ends,
-// when all are done, with the client that owns it.
+// The thread of an asynchronous client. Runs tasks in order; its client owns it, and it ends with
+// the client once all tasks are done.
 class Worker {
  public:
   Worker() = default;
@@ -24,7 +24,7 @@ class Worker {
   Worker& operator=(const Worker&) = delete;
   ~Worker();
 
-  // Starts the thread with the first task. Any thread.
+  // The first task starts the thread. Any thread.
   void add(Task& task);
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiled as on a system that the direct route does not know: the plugin has to run everything.
+// Compiled as on a system that the direct route does not support: the plugin must run everything.
 #include "direct/load/executable.h"
 
 #include <gtest/gtest.h>

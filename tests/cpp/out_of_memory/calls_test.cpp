@@ -21,12 +21,12 @@ using test::SampleCall;
 
 TEST_F(OutOfMemoryTest, FirstExecute) {
   loaded();
-  compile(SampleCall::kCode).reset();  // makes what stays
+  compile(SampleCall::kCode).reset();  // allocates what is kept
   ASSERT_EQ(call_.run(compile(SampleCall::kCode)->spec(), 1), "");
   for (const int zero_copy : {0, 1}) {
     ProgramReference program;
     std::int64_t before = 0;
-    std::set<std::int64_t> blocks;  // that a program has after its first successful call
+    std::set<std::int64_t> blocks;  // counts after a program's first successful call
     sweep("first_execute",
           {.before =
                [&] {
@@ -63,7 +63,7 @@ TEST_F(OutOfMemoryTest, ExecuteAgain) {
         0);
 }
 
-// An output that takes a destination and is dropped or not aligned is written elsewhere.
+// An output with a destination is written elsewhere when it is dropped or not aligned.
 TEST_F(OutOfMemoryTest, OutputsInPlace) {
   constexpr const char* kInPlace =
       "# tf.aliasing_output\n"
@@ -110,7 +110,7 @@ TEST_F(OutOfMemoryTest, PreparedCall) {
 
 TEST_F(OutOfMemoryTest, Release) {
   ProgramReference first = compile(SampleCall::kCode);
-  FailingMemory::fail(1);  // what the first release of all may need was asked for before
+  FailingMemory::fail(1);  // what a first release may need was allocated earlier
   first.reset();
   EXPECT_FALSE(FailingMemory::failed());
   FailingMemory::fail(0);
@@ -125,11 +125,11 @@ TEST_F(OutOfMemoryTest, Release) {
         0);
 }
 
-// The first call of a thread also gives the thread its place among the contexts.
+// A thread's first call also assigns its slot.
 TEST_F(OutOfMemoryTest, FirstCallOfAThread) {
   const ProgramReference program = compile(SampleCall::kCode);
   int positions = 0;
-  std::vector<std::thread> alive;  // so that each thread needs a place that no other has had
+  std::vector<std::thread> alive;  // keeps every slot in use, so that each thread needs a new one
   std::atomic<bool> done = false;
   for (bool failed = true; failed && !HasFailure();) {
     std::atomic<bool> finished = false;
@@ -163,8 +163,8 @@ TEST_F(OutOfMemoryTest, FirstCallOfAThread) {
   EXPECT_GE(positions, 9);
 }
 
-// A thread's first failure has no memory for its message: it is counted all the same, and the
-// process has its message.
+// A thread's first failure cannot allocate its message: it is still counted, and the process keeps
+// the message.
 TEST_F(OutOfMemoryTest, FirstFailureOfAThread) {
   const std::uint64_t before = error_info().count;
   std::thread([] {

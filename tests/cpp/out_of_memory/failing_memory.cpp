@@ -9,13 +9,13 @@ namespace cyxla::test {
 namespace {
 
 int (*inside_plugin)() = nullptr;
-thread_local int remaining = 0;  // requests up to and with the failing one
+thread_local int remaining = 0;  // allocations up to and including the failing one
 thread_local bool has_failed = false;
 thread_local std::int64_t num_blocks = 0;
 
 bool is_ours() noexcept { return inside_plugin != nullptr && inside_plugin() == 0; }
 
-// Whether the request may succeed.
+// Returns whether the allocation may succeed.
 bool grant() noexcept {
   if (!is_ours()) {
     return true;
@@ -53,7 +53,7 @@ void FailingMemory::set_inside_plugin(int (*inside)()) noexcept { inside_plugin 
 
 }  // namespace cyxla::test
 
-// The linker has cyxla's calls of aligned_alloc and free come here.
+// The linker redirects cyxla's calls of aligned_alloc and free to these.
 extern "C" {
 void* __real_aligned_alloc(std::size_t alignment, std::size_t size);
 void __real_free(void* block);

@@ -5,15 +5,17 @@
 
 namespace cyxla::test {
 
-// The memory that this executable's code asks for, on the calling thread and outside the plugin. In
-// this executable operator new and aligned_alloc are replaced by ones that can fail.
+// Allocations by this executable's code, on the calling thread and outside the plugin. This
+// executable replaces operator new and aligned_alloc by versions that can fail.
 struct FailingMemory {
-  // The nth request from now fails, all others succeed; none for 0. Whether one has failed since.
+  // Makes the nth allocation from now fail and all others succeed; none for 0. failed() returns
+  // whether one has failed since.
   static void fail(int nth) noexcept;
   static bool failed() noexcept;
-  // Blocks asked for and not given back.
+  // Returns the number of blocks that were allocated and not freed.
   static std::int64_t blocks() noexcept;
-  // Tells whether the calling thread runs the plugin's code, whose memory is its own affair.
+  // `inside` returns whether the calling thread runs the plugin's code, whose allocations never
+  // fail.
   static void set_inside_plugin(int (*inside)()) noexcept;
 };
 

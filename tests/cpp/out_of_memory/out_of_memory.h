@@ -15,14 +15,14 @@
 
 namespace cyxla::test {
 
-// What happens when there is no memory: each request of cyxla's own code fails once, for every
-// operation. Set-up operations throw std::bad_alloc, calls return -1 with a message; nothing is
-// left behind, and the next attempt works.
+// Every allocation of cyxla's own code fails once, for every operation. Set-up operations then
+// throw std::bad_alloc, and calls return -1 with a message. Nothing leaks, and the next attempt
+// works.
 class OutOfMemoryTest : public RuntimeTest {
  protected:
   void SetUp() override {
     RuntimeTest::SetUp();
-    // The thread keeps the memory of its first message.
+    // Allocates the thread's message buffer, which it keeps.
     runtime::record_error(ErrorCode::kInternal, "nothing failed yet");
     fake.inside()();
     FailingMemory::set_inside_plugin(fake.inside());
@@ -34,12 +34,13 @@ class OutOfMemoryTest : public RuntimeTest {
 
   struct Attempt {
     std::function<void()> before = [] {};
-    std::function<bool()> act;  // whether it succeeded; a failing call has recorded its message
-    std::function<std::string()> check = [] { return std::string(); };  // what is wrong after it
+    std::function<bool()> act;  // returns success; a failing call records its message
+    // Returns what is wrong after act().
+    std::function<std::string()> check = [] { return std::string(); };
     std::function<void()> after = [] {};
   };
 
-  // What became of an attempt: "", or that and why it failed.
+  // Returns "" for success, otherwise the failure and its reason.
   static std::string try_once(const Attempt& attempt, int nth, bool& failed) {
     std::string outcome;
     outcome.reserve(200);
@@ -61,7 +62,7 @@ class OutOfMemoryTest : public RuntimeTest {
     return is_bad_alloc ? "out of memory" : succeeded ? attempt.check() : last_message();
   }
 
-  // Fails the first, second, ... request until there are no more.
+  // Fails the first, second, ... allocation until an attempt has none left to fail.
   void sweep(const char* operation, const Attempt& attempt, int least) {
     bool failed = true;
     int positions = 0;
@@ -86,7 +87,7 @@ class OutOfMemoryTest : public RuntimeTest {
       EXPECT_EQ(fake.violations(), 0U) << fake.recorded(FAKE_PLUGIN_VIOLATION);
     };
     for (int i = 0; i < 3; ++i) {
-      run(0);  // what is made once and kept
+      run(0);  // what is allocated once and kept
     }
     for (int nth = 1; (failed || nth == 1) && !HasFailure(); ++nth) {
       const std::int64_t blocks = FailingMemory::blocks();
@@ -99,9 +100,8 @@ class OutOfMemoryTest : public RuntimeTest {
     EXPECT_EQ(reported, positions);
   }
 
-  // Fails the first, second, ... request until there are no more, each in a process of its own: for
-  // what is done once in a process. `once` gets the position and gives "reported", "not reached" or
-  // what was wrong.
+  // As sweep(), but each attempt runs in its own process, for what a process does only once. `once`
+  // gets the position and returns "reported", "not reached" or what was wrong.
   template <typename Once>
   void sweep_in_children(const char* operation, const Once& once, int least) {
     int positions = 0;

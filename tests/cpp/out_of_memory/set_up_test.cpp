@@ -86,7 +86,7 @@ TEST_F(OutOfMemoryTest, Compile) {
   }
 }
 
-// A plugin's refusal needs memory for its own message.
+// The error message for a plugin's refusal needs memory itself.
 TEST_F(OutOfMemoryTest, CompileSomethingWrong) {
   loaded();
   sweep("compile_error",
@@ -122,10 +122,10 @@ TEST_F(OutOfMemoryTest, OtherSetUp) {
         1);
 }
 
-// An exception that leaves std::call_once keeps ThreadSanitizer's pthread_once waiting for ever.
+// An exception that leaves std::call_once makes ThreadSanitizer's pthread_once wait forever.
 #if !defined(__SANITIZE_THREAD__)
 
-// What is found out once is found out by the next attempt.
+// A failed attempt does not keep the next one from trying the plugin.
 TEST_F(OutOfMemoryTest, DirectRefusal) {
   const auto find_out = [&](int nth) {
     fake.set(FAKE_PLUGIN_PLATFORM, 1);
@@ -138,7 +138,7 @@ TEST_F(OutOfMemoryTest, DirectRefusal) {
     const bool is_right = message == (failed ? "out of memory" : "") && again.empty();
     const std::string refusal = runtime.direct_refusal(true);
     Runtime::shut_down();
-    return !is_right || refusal.find("cannot be compiled") == std::string::npos
+    return !is_right || refusal.find("cannot compile") == std::string::npos
                ? "wrong: " + message + again + refusal
            : failed ? "reported"
                     : "not reached";
@@ -148,7 +148,8 @@ TEST_F(OutOfMemoryTest, DirectRefusal) {
 
 #endif
 
-// A handler that the plugin has got when memory runs out is given again by the next attempt.
+// A handler that the plugin already has when memory runs out is registered again by the next
+// attempt.
 TEST_F(OutOfMemoryTest, RegisterFfiHandler) {
   const auto add = [&](int nth) {
     Runtime& runtime = loaded();

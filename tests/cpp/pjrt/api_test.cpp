@@ -31,8 +31,8 @@ TEST_F(ApiTest, TableWithoutAVersionIsRefused) {
   fake.set(FAKE_PLUGIN_TABLE_SIZE, 39);
   EXPECT_EQ(load_message(),
             kPath +
-                " is not a usable PJRT plugin: its function table has 39 bytes, which does not "
-                "even hold its version");
+                " is not a usable PJRT plugin: its function table has 39 bytes, too few to "
+                "hold its version; install a newer plugin");
 }
 
 TEST_F(ApiTest, OtherMajorVersionIsRefused) {
@@ -110,7 +110,7 @@ TEST_F(ApiTest, OtherFunctionsMayBeAbsent) {
 }
 
 TEST_F(ApiTest, SlotsBeyondTheTablesOwnSizeAreNotRead) {
-  // The slot itself holds a function: only the size says that it is not the plugin's.
+  // The slot holds a function; only the size excludes it.
   fake.set(FAKE_PLUGIN_TABLE_SIZE, offsetof(PJRT_Api, PJRT_Client_CreateViewOfDeviceBuffer));
   ASSERT_NE(api().table().PJRT_Client_CreateViewOfDeviceBuffer, nullptr);
   EXPECT_FALSE(api().has(CYXLA_SLOT(PJRT_Client_CreateViewOfDeviceBuffer)));
@@ -127,7 +127,8 @@ TEST_F(ApiTest, CallingAnAbsentFunctionIsAnError) {
     static_cast<void>(api().call(CYXLA_SLOT(PJRT_Buffer_IsOnCpu), args));
   });
   EXPECT_EQ(message, "PJRT_Buffer_IsOnCpu: the plugin " + kPath + " (PJRT API version 0." +
-                         std::to_string(PJRT_API_MINOR) + ") does not have this function");
+                         std::to_string(PJRT_API_MINOR) +
+                         ") does not have this function; install a newer plugin");
 }
 
 TEST_F(ApiTest, ArgumentsAreZeroedAndSized) {

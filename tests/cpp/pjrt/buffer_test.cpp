@@ -24,7 +24,7 @@ class BufferTest : public test::PjrtTest {
   Buffer floats(const std::vector<float>& values) {
     return copy(PJRT_Buffer_Type_F32, {static_cast<std::int64_t>(values.size())}, values);
   }
-  // A view of `num_floats` floats.
+  // Makes a view of `num_floats` floats.
   Status view(float* data, std::int64_t num_floats, Buffer& out) {
     const std::vector<std::int64_t> dimensions = {num_floats};
     return make_view(client(), data, {PJRT_Buffer_Type_F32, dimensions}, out);
@@ -70,7 +70,8 @@ TEST_F(BufferTest, ScalarsAndEmptyArraysAreCopied) {
   EXPECT_TRUE(copy_to_host(api(), empty.get(), empty_shape, nullptr, 0).ok());
 }
 
-// Arrays reach the host row-major, whatever layout the plugin prefers: it is asked for by name.
+// Arrays reach the host row-major regardless of the plugin's preferred layout, because cyxla
+// requests it explicitly.
 TEST_F(BufferTest, RowMajorOrderIsAskedForFromTwoDimensionsOn) {
   fake.set(FAKE_PLUGIN_RECORD_EXECUTIONS, 1);
   std::vector<std::int32_t> values(24);

@@ -28,7 +28,7 @@ TEST_F(ClientTest, TellsPlatformAndFirstDevice) {
   EXPECT_EQ(client().platform_version(), "fake plugin 1");
   EXPECT_NE(client().device(), nullptr);
   EXPECT_EQ(fake.live(FAKE_PLUGIN_CLIENT), 1);
-  // The fake plugin takes buffers only for a device of the client.
+  // The fake plugin accepts only a device of the client.
   EXPECT_TRUE(copy<float>(PJRT_Buffer_Type_F32, {1}, {1}));
 }
 
@@ -76,7 +76,7 @@ TEST_F(ClientTest, NoDeviceIsAnError) {
 
 TEST_F(ClientTest, ProgramFormatAndOptionsReachThePlugin) {
   const std::string code = "# \0 \n"s + "output F32[] fill 3\n";
-  // Parts of longer texts: only the given length may be read.
+  // Substrings of longer texts, because only the given length may be read.
   const std::string_view format = std::string_view("fake news").substr(0, 4);
   const std::string_view options = std::string_view("a\0bc", 4).substr(0, 3);
   const LoadedExecutable executable = client().compile(code, format, options);

@@ -24,7 +24,7 @@ TEST_F(DeviceTest, TellsWhatCodeDependsOn) {
   EXPECT_EQ(device.num_addressable, 3U);
 }
 
-// Each is told where the plugin tells it; the others stay.
+// Fields that the plugin does not report are empty; the others are kept.
 TEST_F(DeviceTest, LeavesOutWhatThePluginDoesNotTell) {
   for (const char* function : {"PJRT_DeviceDescription_Kind", "PJRT_DeviceDescription_DebugString",
                                "PJRT_DeviceDescription_Attributes"}) {

@@ -50,7 +50,7 @@ TEST(ElementType, EveryTypeHasItsNameAndSize) {
     EXPECT_STREQ(element_type_name(type), expected.first);
     EXPECT_EQ(itemsize(type), expected.second) << expected.first;
   }
-  // No value between the first and the last is without a name.
+  // Every value from the first to the last has a name.
   EXPECT_EQ(kExpected.rbegin()->first + 1, static_cast<std::int32_t>(kExpected.size()));
 }
 

@@ -12,7 +12,7 @@ namespace {
 
 class EventTest : public test::PjrtTest {
  protected:
-  // The event that tells when a buffer's contents are there.
+  // Returns the event that completes with the buffer's contents.
   Event ready_event(const Buffer& buffer) {
     CYXLA_PJRT_ARGS(PJRT_Buffer_ReadyEvent, args);
     args.buffer = buffer.get();
@@ -52,7 +52,7 @@ TEST_F(EventTest, AwaitWaitsForTheWork) {
   fake.set(FAKE_PLUGIN_ASYNCHRONOUS, 1);
   fake.set(FAKE_PLUGIN_DELAY_US, kDelay.count());
   const auto start = std::chrono::steady_clock::now();
-  const Buffer copied = buffer();  // copy_from_host awaits the end of the transfer
+  const Buffer copied = buffer();  // copy_from_host waits for the end of the transfer
   EXPECT_GE(std::chrono::steady_clock::now() - start, kDelay);
 }
 

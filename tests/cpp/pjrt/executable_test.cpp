@@ -49,18 +49,19 @@ TEST_F(ExecutableTest, TellsItsOutputs) {
 }
 
 TEST_F(ExecutableTest, AProgramWithoutOutputsIsNotAskedForTheirTypes) {
-  // The fake plugin, as some real ones, fails these questions when there are no outputs.
+  // The fake plugin, like some real ones, fails these functions for programs without outputs.
   EXPECT_TRUE(compile("input F32[3]").output_types().empty());
   EXPECT_EQ(fake.calls("PJRT_Executable_OutputElementTypes"), 0U);
 }
 
 TEST_F(ExecutableTest, AContradictionIsAnError) {
   const LoadedExecutable executable = compile(kProgram);
+  const char* const counts[] = {"2 element types and 3 shapes", "3 element types and 2 shapes"};
   for (const int contradiction : {1, 2}) {
     fake.set(FAKE_PLUGIN_CONTRADICTION, contradiction);
     EXPECT_EQ(message_of(ErrorCode::kCompile, [&] { executable.output_types(); }),
-              "PJRT_Executable_OutputElementTypes: the plugin contradicts itself about the number "
-              "of outputs");
+              std::string("PJRT_Executable_OutputElementTypes: the plugin reports 3 outputs but ") +
+                  counts[contradiction - 1] + "; use another plugin");
   }
 }
 

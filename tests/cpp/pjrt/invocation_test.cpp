@@ -26,7 +26,7 @@ class InvocationTest : public test::PjrtTest {
                             const std::vector<std::int64_t>& dimensions) {
     return read<float>(invocation.output(index), PJRT_Buffer_Type_F32, dimensions);
   }
-  // Runs the adding program and checks what comes out.
+  // Runs the adding program and checks the result.
   void expect_sum(Invocation& invocation) {
     const Status status = invocation.run();
     ASSERT_TRUE(status.ok()) << status.message();
@@ -126,7 +126,7 @@ TEST_F(InvocationTest, AProgramThatFailsWhileItRunsIsAnError) {
   }
 }
 
-// Inputs may change and outputs be read as soon as run() returns.
+// Inputs may change and outputs may be read as soon as run() returns.
 TEST_F(InvocationTest, WaitsForTheEndOfTheWork) {
   fake.set(FAKE_PLUGIN_ASYNCHRONOUS, 1);
   const LoadedExecutable executable = compile(kAddProgram);
@@ -140,7 +140,7 @@ TEST_F(InvocationTest, WaitsForTheEndOfTheWork) {
   EXPECT_EQ(fake.running(), 0);
 }
 
-// A plugin that gives no event of the execution has its outputs tell.
+// Without an event for the execution, the outputs' events are awaited.
 TEST_F(InvocationTest, WithoutAnEventTheOutputsAreAwaited) {
   fake.set(FAKE_PLUGIN_NULL_EXECUTE_EVENTS, 1);
   const LoadedExecutable executable = compile(kAddProgram);

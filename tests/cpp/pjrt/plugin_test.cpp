@@ -51,7 +51,7 @@ TEST_F(PluginTest, FailingAttributesAreReported) {
 
 TEST_F(PluginTest, AttributesKeepTheirTypes) {
   const NamedValues expected = {{"xla_version", std::int64_t{2}},
-                                {"vendor", "nobody"},
+                                {"vendor", "vendor"},
                                 {"share", 0.5F},
                                 {"fast", true},
                                 {"stablehlo_current_version", std::vector<std::int64_t>{1, 20, 3}}};

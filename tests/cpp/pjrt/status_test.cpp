@@ -20,7 +20,7 @@ class StatusTest : public test::PjrtTest {
     PjrtTest::SetUp();
     api();
   }
-  // A status with a plugin's error.
+  // Returns a status with a plugin's error.
   Status failed(PJRT_Error_Code code, const char* message) {
     fake.fail("PJRT_Plugin_Initialize", 1, code, message);
     CYXLA_PJRT_ARGS(PJRT_Plugin_Initialize, args);
@@ -146,7 +146,7 @@ TEST_F(StatusTest, AnUnknowableCodeIsUnknown) {
   const Status status = failed(PJRT_Error_Code_ABORTED, "reason");
   fake.fail("PJRT_Error_GetCode", 1, PJRT_Error_Code_INTERNAL, "no code today");
   EXPECT_EQ(status.code(), PJRT_Error_Code_UNKNOWN);
-  EXPECT_EQ(destroyed(), 1U);  // the error about the error
+  EXPECT_EQ(destroyed(), 1U);  // the error of GetCode
   EXPECT_EQ(status.code(), PJRT_Error_Code_ABORTED);
 }
 

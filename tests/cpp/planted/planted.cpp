@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Faults on purpose, one for each kind that a sanitizer or Valgrind has to report. Without a tool
+// Deliberate faults, one for each kind that a sanitizer or Valgrind must report. Without a tool
 // most of them go unnoticed.
 #include <cstdio>
 #include <cstdlib>

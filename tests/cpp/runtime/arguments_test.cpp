@@ -13,7 +13,7 @@ using test::Array;
 using test::last_message;
 using test::ProgramReference;
 
-// Bad arguments are found before the plugin is entered.
+// Bad arguments are rejected before the plugin is called.
 class ArgumentsTest : public test::RuntimeTest {
  protected:
   void SetUp() override {

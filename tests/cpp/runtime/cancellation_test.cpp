@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads that are cancelled (pthread_cancel) while they execute: the call comes to its end, and
-// the thread ends at its next cancellation point.
+// Threads that are cancelled (pthread_cancel) while they execute: the call completes, and the
+// thread ends at its next cancellation point.
 #include <gtest/gtest.h>
 #include <pthread.h>
 
@@ -22,8 +22,8 @@ using test::ProgramReference;
 
 class CancellationTest : public test::RuntimeTest {
  protected:
-  // Executes `program` on a thread that is cancelled once `may_cancel` says so, and calls
-  // `cancelled` then; what became of the thread.
+  // Executes `program` on a thread, cancels it once `may_cancel` returns true, and then calls
+  // `cancelled`. Returns how the thread ended.
   template <typename MayCancel, typename Cancelled>
   std::string cancel(const ProgramReference& program, MayCancel may_cancel, Cancelled cancelled) {
     state_.spec = &program->spec();
@@ -76,21 +76,21 @@ TEST_F(CancellationTest, InACallbackActsAfterTheCall) {
   EXPECT_EQ(execute(&program->spec(), nullptr, nullptr, 0), 0) << last_message();
 }
 
-// All places for executions with callbacks are taken.
+// As many executions with callbacks are in flight as the plugin allows.
 TEST_F(CancellationTest, WhileWaitingForAnotherExecutionActsAfterTheCall) {
   Signature signature = test::signature_of("");
   signature.needs_python = true;
   const ProgramReference program = loaded().compile(test::request_of("", signature)).program;
-  std::vector<std::unique_ptr<HostCallbackScope>> places;
+  std::vector<std::unique_ptr<HostCallbackScope>> in_flight;
   do {
-    places.push_back(std::make_unique<HostCallbackScope>(*program));
-  } while (places.back()->permitted());
+    in_flight.push_back(std::make_unique<HostCallbackScope>(*program));
+  } while (in_flight.back()->permitted());
   EXPECT_EQ(cancel(
                 program, [] { return true; },
                 [&] {
                   std::this_thread::sleep_for(std::chrono::milliseconds(20));  // so that it waits
-                  while (!places.empty()) {
-                    places.pop_back();
+                  while (!in_flight.empty()) {
+                    in_flight.pop_back();
                   }
                 }),
             "cancelled after the call");

@@ -42,8 +42,7 @@ TEST_F(CapabilitiesTest, AnAbsentViewFunctionMeansNoAliases) {
   expect(false, true);
 }
 
-// The address that such a plugin gives for a buffer must not be read: doing so would end the
-// process.
+// Reading the address that such a plugin gives for a buffer would crash.
 TEST_F(CapabilitiesTest, BuffersOnADeviceAreNeither) {
   fake.set(FAKE_PLUGIN_NOT_ON_CPU, 1);
   expect(false, false);

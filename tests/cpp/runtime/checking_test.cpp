@@ -15,7 +15,7 @@ using test::last_message;
 
 class CheckingTest : public test::RuntimeTest {
  protected:
-  // Calls once with the bytes in every way; returns the message of each failure, "" for success.
+  // Calls once in every way with these bytes; returns the message of each failure, "" for success.
   std::array<std::string, 3> messages(const std::array<unsigned char, 3>& bytes) {
     const auto program = compile("input F32[0]\ninput PRED[3]\noutput PRED[3] copy 1\n", "model");
     flags_ = {1, 0, 1};

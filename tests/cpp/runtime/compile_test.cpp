@@ -22,7 +22,7 @@ constexpr const char* kProgram =
 
 class CompileTest : public test::RuntimeTest {
  protected:
-  // The message when a program that gives `actual` was declared to give `declared`.
+  // Returns the error message for a program that has `actual` but declares `declared`.
   std::string mismatch(const std::string& actual, const std::string& declared) {
     return message_of(ErrorCode::kCompile, [&] {
       loaded().compile(test::request_of(actual, signature_of(declared, "model")));
@@ -84,39 +84,43 @@ TEST_F(CompileTest, OverridesReachThePlugin) {
 
 TEST_F(CompileTest, OutputsOtherThanDeclaredAreRefused) {
   EXPECT_EQ(mismatch("output F32[2] iota", "output F32[2] iota\noutput F32[] fill 1"),
-            "the compiled program model has 1 output, its signature declares 2; lower the "
+            "the compiled program model has 1 output, but its signature declares 2; lower the "
             "function again");
   EXPECT_EQ(
       mismatch("output F32[] fill 1\noutput F32[2] iota",
                "output F32[] fill 1\noutput F64[2] iota"),
-      "output 1 of the compiled program model is F32[2], its signature declares F64[2]; lower "
+      "output 1 of the compiled program model is F32[2], but its signature declares F64[2]; lower "
       "the function again");
-  EXPECT_EQ(
-      mismatch("output F32[2,3] iota", "output F32[3,2] iota"),
-      "output 0 of the compiled program model is F32[2,3], its signature declares F32[3,2]; lower "
-      "the function again");
-  EXPECT_EQ(mismatch("output F32[1] iota", "output F32[] iota"),
-            "output 0 of the compiled program model is F32[1], its signature declares F32[]; lower "
+  EXPECT_EQ(mismatch("output F32[2,3] iota", "output F32[3,2] iota"),
+            "output 0 of the compiled program model is F32[2,3], but its signature declares "
+            "F32[3,2]; lower "
             "the function again");
+  EXPECT_EQ(
+      mismatch("output F32[1] iota", "output F32[] iota"),
+      "output 0 of the compiled program model is F32[1], but its signature declares F32[]; lower "
+      "the function again");
   EXPECT_EQ(fake.live(), 1) << fake.live_by_kind();  // the client
 }
 
 TEST_F(CompileTest, InputsOtherThanDeclaredAreRefused) {
   const std::string output = "\noutput F32[] fill 1";
-  EXPECT_EQ(mismatch("input F32[2]" + output, output),
-            "the compiled program model has 1 input, its signature declares 0; lower the function "
-            "again");
-  EXPECT_EQ(mismatch("input S8[]\ninput F32[2]" + output, "input S8[]\ninput S32[2]" + output),
-            "input 1 of the compiled program model is F32[2], its signature declares S32[2]; lower "
-            "the function again");
-  EXPECT_EQ(mismatch("input F32[2,3]" + output, "input F32[3,2]" + output),
-            "input 0 of the compiled program model is F32[2,3], its signature declares F32[3,2]; "
-            "lower the function again");
+  EXPECT_EQ(
+      mismatch("input F32[2]" + output, output),
+      "the compiled program model has 1 input, but its signature declares 0; lower the function "
+      "again");
+  EXPECT_EQ(
+      mismatch("input S8[]\ninput F32[2]" + output, "input S8[]\ninput S32[2]" + output),
+      "input 1 of the compiled program model is F32[2], but its signature declares S32[2]; lower "
+      "the function again");
+  EXPECT_EQ(
+      mismatch("input F32[2,3]" + output, "input F32[3,2]" + output),
+      "input 0 of the compiled program model is F32[2,3], but its signature declares F32[3,2]; "
+      "lower the function again");
   EXPECT_EQ(fake.live(), 1) << fake.live_by_kind();  // the client
 }
 
 TEST_F(CompileTest, InputsThatNativeCodeCannotPassAreRefused) {
-  fake.set(FAKE_PLUGIN_OPTIMIZED, 3);  // a plugin that does not tell its inputs
+  fake.set(FAKE_PLUGIN_OPTIMIZED, 3);  // a plugin that does not report its inputs
   EXPECT_EQ(mismatch("output F32[] fill 1", "input S4[2]\noutput F32[] fill 1"),
             "S4[2] has an element type that cyxla cannot pass to native code (PJRT type " +
                 std::to_string(PJRT_Buffer_Type_S4) + ")");
@@ -138,7 +142,7 @@ TEST_F(CompileTest, TheLastReferenceDestroysTheProgram) {
   EXPECT_EQ(fake.live(FAKE_PLUGIN_LOADED_EXECUTABLE), 0);
 }
 
-// The Executable's reference is not the caller's to release.
+// Callers must not release the Executable's reference.
 TEST_F(CompileTest, AReleaseTooManyIsRecordedAndIgnored) {
   constexpr const char* kMessage =
       "the spec of the program f was released more often than retained, which is ignored; call "
@@ -175,8 +179,7 @@ TEST_F(CompileTest, ManyProgramsMayLiveAtOnce) {
   }
 }
 
-// A reference may be given back after the runtime was shut down; the spec stays readable until
-// then.
+// A reference may be released after the runtime was shut down; the spec stays readable until then.
 TEST_F(CompileTest, ReferencesMayOutliveTheRuntime) {
   const ProgramReference program = compile(kProgram);
   Runtime::shut_down();

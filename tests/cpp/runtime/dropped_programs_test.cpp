@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs whose last reference goes while calls are in flight: the last call to return destroys
-// them.
+// Programs whose last reference is dropped during calls: the last call to return destroys them.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -23,7 +22,7 @@ using test::ProgramReference;
 
 class DroppedProgramsTest : public test::RuntimeTest {
  protected:
-  // Waits until `count` executions are under way.
+  // Waits until `count` executions are in progress.
   void wait_until_running(std::int64_t count) {
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
     while (fake.running() != count && std::chrono::steady_clock::now() < end) {
@@ -38,8 +37,8 @@ class DroppedProgramsTest : public test::RuntimeTest {
   std::int64_t live_programs() const { return fake.live(FAKE_PLUGIN_LOADED_EXECUTABLE); }
 };
 
-// The last reference is dropped while another thread is inside: the program stays until that call
-// has ended.
+// The last reference is dropped while another thread executes: the program lives until that call
+// returns.
 TEST_F(DroppedProgramsTest, AProgramIsDroppedWhileAnotherThreadIsInIt) {
   ProgramReference program = compile("output F32[] fill 1\n");
   fake.set(FAKE_PLUGIN_HOLD, 1);
@@ -75,7 +74,7 @@ TEST_F(DroppedProgramsTest, ShutdownAlsoWaitsForDroppedPrograms) {
   EXPECT_EQ(fake.live(), 0) << fake.live_by_kind();
 }
 
-// The last reference is dropped by the very call that runs.
+// A call drops the last reference to its own program.
 TEST_F(DroppedProgramsTest, AProgramIsDroppedFromWithinItsOwnCall) {
   ProgramReference program = compile("");
   const cyxla_program_spec* spec = &program->spec();
@@ -85,8 +84,8 @@ TEST_F(DroppedProgramsTest, AProgramIsDroppedFromWithinItsOwnCall) {
   fake.on_execute(nullptr, nullptr);
 }
 
-// A callback that drops a program while another thread shuts the runtime down: neither may wait for
-// the other. In a process of its own, which is ended if they do.
+// A callback drops a program while another thread shuts the runtime down: they must not deadlock.
+// In a child process, which is killed if they do.
 TEST_F(DroppedProgramsTest, AProgramIsDroppedFromWithinACallDuringShutdown) {
   EXPECT_EQ(test::in_child([&]() -> std::string {
               const ProgramReference program = compile("");
@@ -112,7 +111,7 @@ TEST_F(DroppedProgramsTest, AProgramIsDroppedFromWithinACallDuringShutdown) {
             "done");
 }
 
-// Of the calls in flight the last one destroys it, and calls of other programs do not.
+// The last call in flight destroys the program; calls of other programs do not.
 TEST_F(DroppedProgramsTest, TheLastOfSeveralCallsDestroysTheProgram) {
   ProgramReference program = compile("", "dropped");
   const ProgramReference other = compile("", "other");
@@ -149,7 +148,7 @@ TEST_F(DroppedProgramsTest, TheLastOfSeveralCallsDestroysTheProgram) {
   leave = 2;
   wait_for(1);
   EXPECT_EQ(live_programs(), 2);
-  state.entered = -1000;  // the next calls leave at once
+  state.entered = -1000;  // the next calls return at once
   EXPECT_EQ(run(other), 0) << last_message();
   EXPECT_EQ(live_programs(), 2) << "a call of another program destroyed one that is in flight";
   leave = 3;
@@ -160,7 +159,7 @@ TEST_F(DroppedProgramsTest, TheLastOfSeveralCallsDestroysTheProgram) {
   fake.on_execute(nullptr, nullptr);
 }
 
-// A prepared call has a reference, so it is the discarding that drops the program.
+// A prepared call holds a reference, so discarding it drops the program.
 TEST_F(DroppedProgramsTest, DiscardingTheLastPreparedCallDestroysTheProgram) {
   ProgramReference program = compile("");
   cyxla_call* prepared = prepare(&program->spec(), nullptr, nullptr, 0);
@@ -171,8 +170,8 @@ TEST_F(DroppedProgramsTest, DiscardingTheLastPreparedCallDestroysTheProgram) {
   EXPECT_EQ(live_programs(), 0) << fake.live_by_kind();
 }
 
-// The reference goes at any moment of other threads' calls, which have none of their own: the last
-// to leave destroys the program, and nobody uses it afterwards.
+// The reference is dropped at any moment of other threads' calls, which hold none: the last call to
+// return destroys the program, and no call uses it afterwards.
 TEST_F(DroppedProgramsTest, DropsRaceWithTheEndsOfCalls) {
   constexpr int kThreads = 3;
   std::atomic<int> entered = 0;
@@ -180,7 +179,7 @@ TEST_F(DroppedProgramsTest, DropsRaceWithTheEndsOfCalls) {
   loaded();
   for (const bool fences_are_real : {false, true}) {
     if (fences_are_real) {
-      asymmetric_fence::light_is_real = true;  // as where the system has no membarrier
+      asymmetric_fence::light_is_real = true;  // as on a system without membarrier
     }
     for (int round = 0; round < 300 && !HasFailure(); ++round) {
       entered = 0;
@@ -207,7 +206,8 @@ TEST_F(DroppedProgramsTest, DropsRaceWithTheEndsOfCalls) {
   fake.on_execute(nullptr, nullptr);
 }
 
-// A child forked from within a call of a dropped program leaves the plugin's objects alone.
+// A child that was forked from within a call of a dropped program leaves the plugin's objects
+// alone.
 TEST_F(DroppedProgramsTest, AForkedChildDestroysNothingWhenItsCallReturns) {
   static ProgramReference program;
   static std::atomic<pid_t> child;

@@ -12,8 +12,7 @@
 namespace cyxla::runtime {
 namespace {
 
-// Each of these runs in a thread of its own, so that it starts without a message whatever ran
-// before.
+// Runs each of these in its own thread, which starts without a message.
 template <typename Function>
 void in_thread(Function function) {
   std::thread(function).join();
@@ -95,12 +94,12 @@ TEST(ErrorLog, TheProcessCountsEveryFailureAndKeepsTheLast) {
       << info.message;
 }
 
-// What another library's thread-specific data does when cyxla's own is gone already.
+// Another library's thread-specific data may fail after cyxla's own was destroyed.
 TEST(ErrorLog, AFailureOfAThreadThatIsEndingIsCountedAndSaysSo) {
   static std::string message;
   static std::size_t failures_at_the_end = 0;
   static ErrorCode code = ErrorCode::kInternal;
-  pthread_key_t key = {};  // younger than cyxla's, so that its destructor comes later
+  pthread_key_t key = {};  // created after cyxla's, so its destructor runs later
   ASSERT_EQ(pthread_key_create(&key,
                                [](void* /*set*/) {
                                  failures_at_the_end = last_error(nullptr, 0);

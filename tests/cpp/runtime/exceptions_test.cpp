@@ -17,7 +17,7 @@ using test::SampleCall;
 
 class ExceptionsTest : public test::RuntimeTest {
  protected:
-  // Everything from loading to shutting down.
+  // Does everything from loading to shutting down.
   void use_all() {
     try {
       const SampleCall arrays;
@@ -35,7 +35,7 @@ class ExceptionsTest : public test::RuntimeTest {
     Runtime::shut_down();
   }
 
-  // The nth call of any function throws, for every n, each in a process of its own.
+  // For every n, the nth call of any function throws, each in its own process.
   template <typename Prepare>
   void sweep(const char* message, Prepare prepare, int least) {
     int positions = 0;

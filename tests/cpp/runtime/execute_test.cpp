@@ -16,7 +16,7 @@ using test::Array;
 using test::last_message;
 using test::ProgramReference;
 
-// How the plugin behaves, and whether the caller asks for zero copy.
+// The plugin's behaviour, and whether the caller asks for zero copy.
 struct Route {
   const char* name;
   int views;
@@ -155,7 +155,8 @@ TEST_P(ExecuteTest, NullOutputsAreDropped) {
   ASSERT_EQ(run(program, {}, {nullptr, nullptr, nullptr}), 0) << last_message();
 }
 
-// Inputs may be anywhere, may change and may move between calls; what was read stays what it was.
+// Inputs may be at any address, and may change and move between calls; earlier results stay the
+// same.
 TEST_P(ExecuteTest, InputsMayChangeMoveAndBeMisaligned) {
   const ProgramReference program =
       compile("input F32[100]\ninput F32[100]\noutput F32[100] add 0 1\noutput F32[100] copy 0\n");

@@ -18,7 +18,7 @@ using test::Tally;
 // The operations between loading and executing.
 class FailuresCompileTest : public test::SweepTest {
  protected:
-  // "" or the message of the Error that `function` throws with this code.
+  // Returns "", or the message of the Error that `function` throws with this code.
   static std::string attempt(ErrorCode code, const std::function<void()>& function) {
     try {
       function();
@@ -46,21 +46,20 @@ class FailuresCompileTest : public test::SweepTest {
   }
 };
 
-// Compile, GetExecutable for five questions, and the three questions about outputs; what is only
-// told as statistics is left out instead. Each of these calls may also give nothing, the last three
-// in two ways.
+// Compile, five calls of GetExecutable, and three functions for the outputs. Failing statistics are
+// left out instead. Each of these calls may also return null, the last three in two ways.
 TEST_P(FailuresCompileTest, Compile) {
   EXPECT_EQ(reported_by_compiling("compile", RouteRequest::Route::kPjrt),
             GetParam().troubled ? 9 : 9 + 2 * 9);
 }
 
-// For the other route what the plugin serializes is asked for first.
+// The direct route first asks for the serialized program.
 TEST_P(FailuresCompileTest, CompileForTheDirectRoute) {
   EXPECT_EQ(reported_by_compiling("compile_direct", RouteRequest::Route::kAuto),
             GetParam().troubled ? 9 : 9 + 2 * 9);
 }
 
-// DeserializeAndLoad, GetExecutable for the outputs, and the three questions about these.
+// DeserializeAndLoad, GetExecutable for the outputs, and the three functions for them.
 TEST_P(FailuresCompileTest, LoadCompiled) {
   CompileRequest request = test::request_of(SampleCall::kCode);
   request.keeps_serialized = true;
@@ -76,7 +75,7 @@ TEST_P(FailuresCompileTest, LoadCompiled) {
   EXPECT_EQ(tally.reported, GetParam().troubled ? 5 : 5 + 2 * 5);
 }
 
-// A statistic that a plugin announces at each question and never gives is none.
+// A statistic is left out when the plugin reports it but never gives its value.
 TEST_P(FailuresCompileTest, StatisticsThatAreNeverGiven) {
   loaded();
   for (const char* function :
@@ -119,9 +118,9 @@ TEST_P(FailuresCompileTest, Serialize) {
   EXPECT_EQ(empty, GetParam().troubled ? 1 : 3);           // PJRT_Executable_Serialize
 }
 
-// The first target asks for the plugin's version before it is given; the next ones do not. Each
-// attempt takes a name of its own: nothing can be unregistered, and a name that the plugin has is
-// not given again.
+// The first target also asks for the plugin's version; the next ones do not. Each attempt uses a
+// new name, because targets cannot be unregistered, and a name that the plugin has is not
+// registered again.
 TEST_P(FailuresCompileTest, RegisterFfiHandler) {
   loaded();
   int num_targets = 0;

@@ -25,7 +25,7 @@ class FailuresExecuteTest : public test::SweepTest {
   std::string run(const ProgramReference& program, int zero_copy) {
     return sample_.run(program->spec(), zero_copy);
   }
-  // How many faults can be reported at the least: those of a call of each kind of function.
+  // The minimum number of reported faults: one for each kind of function that a call uses.
   int least() const { return GetParam().troubled ? 2 : 4; }
 
   SampleCall sample_;
@@ -44,7 +44,7 @@ TEST_P(FailuresExecuteTest, Execute) {
   }
 }
 
-// The first execution of a program on a thread, where everything is made.
+// A program's first execution on a thread, which makes the context.
 TEST_P(FailuresExecuteTest, FirstExecute) {
   loaded();
   for (const int zero_copy : {0, 1}) {
@@ -52,7 +52,7 @@ TEST_P(FailuresExecuteTest, FirstExecute) {
     const Tally tally = sweep("first_execute", {.before = [&] { program = compile(kProgram); },
                                                 .act = [&] { return run(program, zero_copy); },
                                                 .after = [&] { program.reset(); }});
-    EXPECT_GE(tally.reported, least() + 3);  // three inputs more
+    EXPECT_GE(tally.reported, least() + 3);  // three more inputs
   }
 }
 
@@ -81,7 +81,7 @@ TEST_P(FailuresManyCallsTest, PrepareCallAndDiscard) {
   }
 }
 
-// A change of inputs from copied to viewed and back, so that views are made and dropped on the way.
+// Inputs change from copied to viewed and back, so that views are made and destroyed.
 TEST_P(FailuresManyCallsTest, ChangingInputs) {
   const ProgramReference program = compile(kProgram);
   const Array<float> others({1, 2, 3});
@@ -98,7 +98,7 @@ TEST_P(FailuresManyCallsTest, ChangingInputs) {
   EXPECT_GE(sweep("changing_inputs", {.act = run_all}).reported, 10);
 }
 
-// More arrays than there are views of them: each call replaces one.
+// More arrays than kept views: each call replaces one.
 TEST_P(FailuresManyCallsTest, MovingAddresses) {
   ProgramReference program = compile(kProgram);
   std::vector<Array<float>> arrays;
@@ -160,11 +160,12 @@ TEST_P(FailuresExecuteTest, OutputsInPlace) {
       ASSERT_EQ(act(), "");
     }
     EXPECT_GE(sweep("in_place", {.act = act}).reported, least());
-    EXPECT_LE(fake.live(), live + 2) << fake.live_by_kind();  // the input's two, no destination
+    EXPECT_LE(fake.live(), live + 2)
+        << fake.live_by_kind();  // two of the input, none of the destination
   }
 }
 
-// A callback on a thread of the plugin's own would wait for itself.
+// A callback on one of the plugin's own threads would wait for itself.
 class FailuresNestedTest : public FailuresExecuteTest {};
 
 // A program that calls itself from within the plugin, as a callback may.
@@ -213,7 +214,7 @@ TEST_P(FailuresExecuteTest, AFailingProgramNeverBreaksTheNextCall) {
               "executing the program f failed: PJRT_Event_Await: INTERNAL: not a number");
     EXPECT_EQ(run(working, 1), "");
     if (i == 3) {
-      live = fake.live();  // the views of the inputs are made by now
+      live = fake.live();  // by now the inputs have views
     }
   }
   EXPECT_EQ(fake.live(), live) << fake.live_by_kind();
@@ -222,8 +223,8 @@ TEST_P(FailuresExecuteTest, AFailingProgramNeverBreaksTheNextCall) {
 INSTANTIATE_TEST_SUITE_P(Plugins, FailuresExecuteTest, ::testing::ValuesIn(test::kPluginKinds),
                          test::kind_name);
 
-// Failures leave the results alone that the caller had, and name the program, the place and the
-// function.
+// A failure leaves the caller's results unchanged, and its message names the program, the input
+// or output, and the function.
 class FailuresMessageTest : public FailuresExecuteTest {};
 
 TEST_P(FailuresMessageTest, MessagesSayWhereAndWhat) {

@@ -16,7 +16,7 @@ using test::ProgramReference;
 using test::SampleCall;
 using test::Tally;
 
-// A runtime is loaded once per process, so each attempt has a process of its own.
+// A process loads one runtime, so each attempt runs in its own process.
 class FailuresLoadTest : public test::SweepTest {
  protected:
   static std::string try_to_load() {
@@ -32,7 +32,7 @@ class FailuresLoadTest : public test::SweepTest {
     return fake.violations() == 0 ? "" : fake.recorded(FAKE_PLUGIN_VIOLATION);
   }
 
-  // Uses the runtime, shuts it down and gives "" or what was wrong.
+  // Uses the runtime and shuts it down. Returns "" or what was wrong.
   std::string use() {
     std::string message;
     try {
@@ -51,7 +51,7 @@ class FailuresLoadTest : public test::SweepTest {
     return message.empty() && fake.live() != 0 ? "left: " + fake.live_by_kind() : message;
   }
 
-  // Loads with a fault, once more if that failed, and uses what was loaded. Gives "not reached",
+  // Loads with a fault, retries if that failed, and uses the runtime. Returns "not reached",
   // "reported", "tolerated" or what was wrong.
   std::string outcome_of(const Fault& fault) {
     fault.plan(fake, GetParam());
@@ -112,9 +112,9 @@ TEST_P(FailuresLoadTest, Load) {
       }
     }
   }
-  tally.tell("load");
-  // What the runtime needs; whatever fails of the probe of capabilities is a capability less, and
-  // attributes and a version that a plugin keeps to itself are none.
+  tally.print("load");
+  // What the runtime requires. A fault while probing costs only the capability, and attributes and
+  // a version that the plugin does not report are empty.
   const int kinds = GetParam().troubled ? 1 : 3;
   EXPECT_EQ(reported["PJRT_Plugin_Initialize"], 1);
   EXPECT_EQ(reported["PJRT_Plugin_Attributes"], 1);
@@ -124,7 +124,7 @@ TEST_P(FailuresLoadTest, Load) {
   EXPECT_EQ(reported["PJRT_Client_AddressableDevices"], kinds);
 }
 
-// Shutting down reports nothing, goes on whatever fails, and leaves nothing.
+// Shutting down never fails: it continues after every fault and leaves nothing behind.
 TEST_P(FailuresLoadTest, ShutDown) {
   const auto outcome_of_shut_down = [&](const Fault& fault) -> std::string {
     SampleCall call;
@@ -170,11 +170,11 @@ TEST_P(FailuresLoadTest, ShutDown) {
       }
     }
   }
-  tally.tell("shut_down");
+  tally.print("shut_down");
   EXPECT_GE(tally.positions, 4);  // three programs and the client
 }
 
-// Giving a program back reports nothing and leaves nothing.
+// Releasing a program never fails and leaves nothing behind.
 TEST_P(FailuresLoadTest, Release) {
   loaded();
   SampleCall call;

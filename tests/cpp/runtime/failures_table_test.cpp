@@ -16,11 +16,11 @@ using test::in_child;
 using test::ProgramReference;
 using test::SampleCall;
 
-// Plugins with other function tables than the header's: each either works or is refused with the
-// reason, and no function that it does not have is called. Each is tried in a process of its own.
+// Plugins with other function tables than the header's. Each either works or is refused with the
+// reason, and a function that it lacks is never called. Each is tried in its own process.
 class FailuresTableTest : public test::RuntimeTest {
  protected:
-  // "works", the message of the refusal, or what was wrong after "wrong: ".
+  // Returns "works", the refusal's message, or "wrong: " and what was wrong.
   std::string outcome() {
     std::string message;
     try {
@@ -47,8 +47,8 @@ class FailuresTableTest : public test::RuntimeTest {
   }
 };
 
-// Without these a plugin still executes programs: arrays are copied instead of viewed, and programs
-// are neither saved nor executed directly nor measured, and less is known of the device.
+// Without these, a plugin still executes programs. Inputs are copied instead of viewed; programs
+// are not saved, executed directly or measured; and less is known about the device.
 const std::vector<std::string> kOptional = {"PJRT_Buffer_IsOnCpu",
                                             "PJRT_Buffer_UnsafePointer",
                                             "PJRT_Client_CreateViewOfDeviceBuffer",
@@ -66,7 +66,7 @@ const std::vector<std::string> kOptional = {"PJRT_Buffer_IsOnCpu",
 TEST_F(FailuresTableTest, EachFunctionMissing) {
   std::vector<std::string> functions = fake.functions();
   for (const char* extension : {"PJRT_FFI_Register_Handler", "PJRT_Gpu_Register_Custom_Call"}) {
-    std::erase(functions, extension);  // in no slot of the table
+    std::erase(functions, extension);  // not in the table
   }
   functions.insert(functions.end(), {"PJRT_Error_Destroy", "PJRT_Error_Message"});
   std::vector<std::string> working;
@@ -106,19 +106,19 @@ TEST_F(FailuresTableTest, EachTableSize) {
     } else {
       ++refused;
       EXPECT_TRUE(result.find("lacks functions that cyxla needs: ") != std::string::npos ||
-                  result.find("does not even hold its version") != std::string::npos)
+                  result.find("too few to hold its version") != std::string::npos)
           << size << ": " << result;
     }
   }
   std::printf("faults: table_size: %d positions, %d reported, %d tolerated\n", working + refused,
               refused, working);
-  // The last function that is needed is PJRT_Executable_OutputDimensions.
+  // The last required function is PJRT_Executable_OutputDimensions.
   EXPECT_EQ(static_cast<std::size_t>(refused),
             offsetof(PJRT_Api, PJRT_Executable_OutputDimensions) / 8 + 1);
   EXPECT_EQ(working + refused, static_cast<int>(size / 8));
 }
 
-// With the sizes that plugins of these versions have.
+// The table sizes of plugins of these versions.
 TEST_F(FailuresTableTest, EachVersion) {
   struct Version {
     int minor;
@@ -167,7 +167,7 @@ TEST_F(FailuresTableTest, EachLackOfTheFfiExtension) {
                 return "no error";
               }),
               std::string("cannot register the custom-call target target: the plugin ") +
-                  test::FakePlugin::path() + " has no FFI extension");
+                  test::FakePlugin::path() + " has no FFI extension; use another plugin");
   }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plugin never sees its caller's floating-point state: the fake plugin reports each function
-// that is called in it as a violation.
+// The plugin never runs in its caller's floating-point state: the fake plugin records a violation
+// for every function that does.
 #include <gtest/gtest.h>
 
 #include <cfenv>

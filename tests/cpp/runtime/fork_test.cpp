@@ -41,7 +41,7 @@ TEST_F(ForkTest, AForkedChildMayNotExecute) {
                          : "the plugin was called: " + message;
             }),
             std::string("cannot execute the program f") + kReason);
-  EXPECT_EQ(run(program->spec()), "executed");  // the parent is not concerned
+  EXPECT_EQ(run(program->spec()), "executed");  // the parent still works
 }
 
 TEST_F(ForkTest, AForkedChildMayNotPrepareOrCall) {
@@ -79,7 +79,7 @@ TEST_F(ForkTest, AForkedChildMayNotCompileOrRegister) {
             std::string("cannot register a custom-call target") + kReason);
 }
 
-// The plugin's objects belong to the parent: the child gives none back.
+// The plugin's objects belong to the parent: the child destroys none.
 TEST_F(ForkTest, AForkedChildLeavesThePluginAlone) {
   ProgramReference program = compile("output F32[] fill 4\n");
   EXPECT_EQ(in_child([&]() -> std::string {
@@ -102,7 +102,7 @@ TEST_F(ForkTest, AChildForkedBeforehandMayDoAll) {
   EXPECT_EQ(run(compile("output F32[] fill 4\n")->spec()), "executed");
 }
 
-// A child forked while another thread was recording a failure must not wait for that thread.
+// A child that was forked while another thread recorded a failure must not wait for that thread.
 TEST_F(ForkTest, AForkWhileAnotherThreadFails) {
   const ProgramReference program = compile("output F32[] fill 4\n");
   std::atomic<bool> stop = false;

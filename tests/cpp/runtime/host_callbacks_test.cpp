@@ -71,13 +71,13 @@ class HostCallbacksTest : public test::RuntimeTest {
     RuntimeTest::TearDown();
   }
 
-  // As the plugin calls the host.
+  // Calls the host as the plugin does.
   static void call_back(std::function<void()> callback, std::size_t index = 0) {
     bodies[index] = std::move(callback);
     HostFrame frame(index);
     EXPECT_EQ(pjrt::host_callback_handler(frame.start()), nullptr);
   }
-  // A synchronous plugin's pool, of the size that these variables say.
+  // Sets the size of a synchronous plugin's pool through these variables.
   static void note_pool_of(const char* pjrt_nproc, const char* nproc) {
     setenv("PJRT_NPROC", pjrt_nproc, 1);
     setenv("NPROC", nproc, 1);
@@ -177,12 +177,12 @@ TEST_F(HostCallbacksTest, OneThreadOfThePoolStaysFree) {
   EXPECT_TRUE(first);
   EXPECT_FALSE(second);
   EXPECT_EQ(last_message(), kRefusal);
-  // It is given back.
+  // The thread is available again afterwards.
   call_back([&] { second = permits(*program) && permits(*program); });
   EXPECT_TRUE(second);
 }
 
-// An execution within an execution within a callback keeps one thread waiting, not two.
+// An execution within an execution within a callback blocks one thread, not two.
 TEST_F(HostCallbacksTest, AThreadIsCountedOnce) {
   const ProgramReference program = compile(kProgram);
   note_pool_of("2", "8");
@@ -244,7 +244,7 @@ TEST_F(HostCallbacksTest, TheNumberOfAFailureIsForWhoeverExpectsIt) {
   EXPECT_EQ(forgotten, 7U);
 }
 
-// Through a plugin that calls back on a thread of its own.
+// With a plugin that calls back on a thread of its own.
 TEST_F(HostCallbacksTest, AnExecutionThatWouldNeverEndIsRefused) {
   fake.set(FAKE_PLUGIN_ASYNCHRONOUS, 1);
   const ProgramReference inner = compile(kProgram);

@@ -13,7 +13,7 @@ using test::Array;
 using test::last_message;
 using test::ProgramReference;
 
-// Two outputs, of which the second takes a destination: a donated argument after the one input.
+// Two outputs; the second takes a destination, a donated argument after the only input.
 constexpr const char* kCode =
     "# tf.aliasing_output\n"
     "input F32[4]\n"
@@ -52,7 +52,7 @@ TEST_F(InPlaceTest, AnAlignedDestinationIsWrittenByThePlugin) {
     EXPECT_EQ(doubled_.values(), twice_);
     EXPECT_EQ(tripled.values(), thrice_);
   }
-  // The plugin has written before the outputs are read: the address that it gives is the caller's.
+  // The plugin wrote to the caller's memory before the outputs are read.
   Array<float> tripled(std::vector<float>(4, -1));
   void* const outputs[] = {doubled_.data(), tripled.data()};
   fake.fail("PJRT_Buffer_UnsafePointer", 1, PJRT_Error_Code_INTERNAL, "stop");
@@ -79,7 +79,7 @@ TEST_F(InPlaceTest, AnOutputMayBeDropped) {
   EXPECT_EQ(doubled_.values(), twice_);
 }
 
-// Without zero_copy the inputs are copied before anything is written.
+// Without zero_copy, the inputs are copied before anything is written.
 TEST_F(InPlaceTest, WithoutZeroCopyAnOutputMayOverlapAnInput) {
   const ProgramReference program = compile_in_place();
   void* const outputs[] = {doubled_.data(), input_.data()};
@@ -88,7 +88,7 @@ TEST_F(InPlaceTest, WithoutZeroCopyAnOutputMayOverlapAnInput) {
   EXPECT_EQ(input_.values(), thrice_);
 }
 
-// A plugin may write one element of an output before it reads the next of an input.
+// A plugin may write an output's element before it reads the next element of an input.
 TEST_F(InPlaceTest, AnOutputOverAnInputIsNotWrittenInPlace) {
   const ProgramReference program = compile_in_place();
   const Array<float> both(std::vector<float>(20, 1));  // 16 elements are 64 bytes
@@ -97,7 +97,7 @@ TEST_F(InPlaceTest, AnOutputOverAnInputIsNotWrittenInPlace) {
     void* const outputs[] = {nullptr, both.data()};
     fake.fail("PJRT_Buffer_UnsafePointer", 1, PJRT_Error_Code_INTERNAL, "stop");
     EXPECT_EQ(execute(&program->spec(), inputs, outputs, zero_copy), -1);
-    EXPECT_EQ(both.values()[0], 1);  // nothing was written there when the outputs were read
+    EXPECT_EQ(both.values()[0], 1);  // the outputs were not written there when they were read
   }
   void* const beside[] = {nullptr, static_cast<char*>(both.data()) + 64};
   fake.fail("PJRT_Buffer_UnsafePointer", 1, PJRT_Error_Code_INTERNAL, "stop");
@@ -134,7 +134,7 @@ TEST_F(InPlaceTest, APluginWithoutSharedMemoryCopies) {
   EXPECT_EQ(tripled.values(), thrice_);
 }
 
-// Each failure is an error, leaves nothing behind, and the next call works.
+// Each failure is an error and leaves nothing behind, and the next call works.
 TEST_F(InPlaceTest, FailuresLeaveNothingBehind) {
   const ProgramReference program = compile_in_place();
   const Array<float> tripled(std::vector<float>(4, -1));

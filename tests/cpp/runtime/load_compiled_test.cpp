@@ -53,9 +53,10 @@ TEST_F(LoadCompiledTest, TheRouteIsChosenAsForACompiledOne) {
 }
 
 TEST_F(LoadCompiledTest, BytesThatThePluginRefuses) {
-  EXPECT_EQ(message_of(ErrorCode::kCompile, [&] { load("nonsense"); }),
-            "PJRT_Executable_DeserializeAndLoad: INVALID_ARGUMENT: these bytes are no serialized "
-            "executable");
+  EXPECT_EQ(
+      message_of(ErrorCode::kCompile, [&] { load("nonsense"); }),
+      "PJRT_Executable_DeserializeAndLoad: INVALID_ARGUMENT: these bytes are not a serialized "
+      "executable");
 }
 
 TEST_F(LoadCompiledTest, AnotherProgramThanDeclared) {

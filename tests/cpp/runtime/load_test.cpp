@@ -42,7 +42,7 @@ TEST_F(LoadTest, GivesTheRuntimeOfTheProcess) {
 TEST_F(LoadTest, OnePluginIsLoadedPerProcess) {
   loaded();
   EXPECT_EQ(load_message(),
-            "the process already runs the plugin " + kPath + "; one plugin is loaded per process");
+            "the process already runs the plugin " + kPath + "; a process can load only one");
   EXPECT_EQ(fake.live(FAKE_PLUGIN_CLIENT), 1);
 }
 
@@ -66,7 +66,7 @@ TEST_F(LoadTest, AFailedLoadCanBeTriedAgain) {
     EXPECT_EQ(fake.live(), 0) << fake.live_by_kind();
   }
   loaded();
-  EXPECT_EQ(fake.calls("PJRT_Plugin_Initialize"), 2U);  // the one that failed, and one
+  EXPECT_EQ(fake.calls("PJRT_Plugin_Initialize"), 2U);  // the failed one and the successful one
 }
 
 TEST_F(LoadTest, OtherOptionsAreNeverDropped) {
@@ -76,8 +76,8 @@ TEST_F(LoadTest, OtherOptionsAreNeverDropped) {
   EXPECT_EQ(fake.calls("PJRT_Client_Create"), 1U);
 }
 
-// Whichever call fails while the runtime is made: either there is no runtime and nothing is left,
-// or there is one that works.
+// When any call fails while the runtime is made, either nothing is left behind or the runtime
+// works.
 TEST_F(LoadTest, EveryFailingCallLeavesAllOrNothing) {
   std::uint64_t nth = 1;
   std::string outcome;
@@ -109,7 +109,7 @@ TEST_F(LoadTest, EveryFailingCallLeavesAllOrNothing) {
   }
   EXPECT_EQ(outcome, "nothing left to fail");
   EXPECT_EQ(refused, 6);  // two of the plugin, four of the client
-  EXPECT_GT(loaded, 10);  // the calls of the probe
+  EXPECT_GT(loaded, 10);  // the probe's calls
 }
 
 TEST_F(LoadTest, ShuttingDownNothingIsNothing) {
@@ -130,7 +130,7 @@ TEST_F(LoadTest, AfterShutdownTheRuntimeIsClosedForGood) {
                        [&] { runtime.register_ffi_handler("target", "Host", nullptr); }),
             "cannot register a custom-call target: the runtime is shut down");
   EXPECT_EQ(load_message(),
-            "the process already runs the plugin " + kPath + "; one plugin is loaded per process");
+            "the process already runs the plugin " + kPath + "; a process can load only one");
   EXPECT_EQ(fake.all_calls(), calls);
 }
 

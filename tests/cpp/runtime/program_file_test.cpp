@@ -62,7 +62,7 @@ std::string refusal(std::string_view bytes) {
   return message_of(ErrorCode::kArgument, [&] { read_program_file(bytes); });
 }
 
-// The functions below follow docs/program-file.md rather than the code under test.
+// The functions below follow docs/program-file.md instead of the code under test.
 
 void put(std::string& file, std::size_t offset, std::uint64_t value, std::size_t size) {
   for (std::size_t i = 0; i < size; ++i) {
@@ -78,7 +78,7 @@ std::uint64_t number_at(const std::string& file, std::size_t offset, std::size_t
   return value;
 }
 
-// With the size and the checksum that its bytes should have.
+// Returns a file with the correct size and checksum.
 std::string sealed(std::string file) {
   put(file, 16, file.size(), 8);
   Sha256 hash;
@@ -113,7 +113,7 @@ std::vector<Section> sections_of(const std::string& file) {
   return sections;
 }
 
-// The sample's file with the content of one section replaced.
+// Returns the sample's file with one section's content replaced.
 std::string with(const std::string& tag, const std::string& content) {
   const std::string file = write_program_file(sample());
   std::string changed = file.substr(0, 64);
@@ -170,14 +170,14 @@ TEST(ProgramFile, TheLayoutIsTheDocumentedOne) {
 TEST(ProgramFile, CutAtEveryByteItIsRefused) {
   const std::string file = write_program_file(sample());
   for (std::size_t size = 0; size < file.size(); ++size) {
-    // In memory of just this size, so that a sanitizer sees a read past it.
+    // In memory of exactly this size, so that a sanitizer sees a read past it.
     const std::vector<char> cut(file.begin(), file.begin() + static_cast<std::ptrdiff_t>(size));
     ASSERT_NE(refusal({cut.data(), cut.size()}), "") << size;
   }
   EXPECT_EQ(refusal(""), "it is empty");
   EXPECT_EQ(refusal(file.substr(0, 5)), "it is cut off within its first bytes");
   EXPECT_EQ(refusal(file.substr(0, 100)),
-            "it has 100 bytes, and its header says " + std::to_string(file.size()) +
+            "it has 100 bytes, but its header says " + std::to_string(file.size()) +
                 ": it is cut off, or something follows it; copy it again");
   EXPECT_NE(refusal(file + "x").find("something follows it"), std::string::npos);
 }
@@ -197,7 +197,7 @@ TEST(ProgramFile, AlteredAtAnyByteItIsRefused) {
             "it is damaged: its checksum does not match; copy it again, or save the program again");
 }
 
-// What a checksum does not keep out: made on purpose.
+// A checksum does not protect against deliberate changes.
 TEST(ProgramFile, AlteredAndSealedAgainItIsRefusedOrRead) {
   const std::string file = write_program_file(sample());
   for (std::size_t i = 0; i < file.size(); ++i) {
@@ -219,14 +219,14 @@ TEST(ProgramFile, AlteredAndSealedAgainItIsRefusedOrRead) {
 
 TEST(ProgramFile, AForeignFileIsRefused) {
   EXPECT_EQ(refusal("PK\x03\x04 some other file that is longer than a header of a program file"),
-            "it is no program file of cyxla; Program.save writes one");
+            "it is not a cyxla program file; write one with Program.save");
 }
 
 TEST(ProgramFile, ANewerFormatIsRefused) {
   std::string file = write_program_file(sample());
   put(file, 8, 2, 4);
   EXPECT_EQ(refusal(sealed(file)),
-            "its format is version 2, and this cyxla reads version 1; upgrade cyxla, or save the "
+            "its format is version 2, but this cyxla reads version 1; upgrade cyxla, or save the "
             "program again with this one");
 }
 
@@ -239,9 +239,10 @@ TEST(ProgramFile, UnknownSectionsAreSkippedUnlessTheyAreRequired) {
   };
   expect_equal(read_program_file(added(section("HINT", 0, "12345"))), sample());
   EXPECT_EQ(refusal(added(section("A\x01"s + "CD", 1, ""))),
-            "it needs what this cyxla does not know, its section A?CD; upgrade cyxla, or save the "
+            "it needs the section A?CD, which this cyxla does not know; upgrade cyxla, or save the "
             "program again with this one");
-  EXPECT_EQ(refusal(added(section("NAME", 0, "twice"))), "it has two sections NAME");
+  EXPECT_EQ(refusal(added(section("NAME", 0, "twice"))),
+            "it has two sections NAME; save the program again");
 }
 
 TEST(ProgramFile, EverySectionButOneIsNeeded) {
@@ -253,7 +254,8 @@ TEST(ProgramFile, EverySectionButOneIsNeeded) {
     if (left_out.tag == "FLOP") {
       EXPECT_EQ(read_program_file(sealed(shorter)).flops, std::nullopt);
     } else {
-      EXPECT_EQ(refusal(sealed(shorter)), "it lacks the section " + left_out.tag);
+      EXPECT_EQ(refusal(sealed(shorter)),
+                "it lacks the section " + left_out.tag + "; save the program again");
     }
   }
 }
@@ -282,7 +284,8 @@ TEST(ProgramFile, CountsAndLengthsThatDoNotFit) {
   EXPECT_EQ(refusal(with("CUST", u32(0) + "x")), "its section CUST is broken: 1 byte left over");
   EXPECT_EQ(refusal(with("VERS", u32(huge))),
             "its section VERS is broken: 4294967295 entries do not fit into 0 bytes");
-  EXPECT_EQ(refusal(with("VERS", u32(0))), "it does not say which version of StableHLO it holds");
+  EXPECT_EQ(refusal(with("VERS", u32(0))),
+            "it does not give its StableHLO version; save the program again");
   EXPECT_EQ(refusal(with("FLOP", "1234")),
             "its section FLOP is broken: it needs 8 bytes where 4 are left");
   EXPECT_EQ(refusal(with("SIGN", u32(huge) + u32(0))),
@@ -301,11 +304,11 @@ TEST(ProgramFile, ArraysThatCannotBe) {
     return refusal(with("SIGN", content + u32(1) + "y"));
   };
   EXPECT_EQ(of(PJRT_Buffer_Type_F32, {~std::uint64_t{0}}),
-            "its array y cannot be: F32[-1] has a negative dimension");
+            "its array y is invalid: F32[-1] has a negative dimension");
   EXPECT_EQ(of(PJRT_Buffer_Type_F32, {1ULL << 32, 1ULL << 32}),
-            "its array y cannot be: F32[4294967296,4294967296] is larger than the address space");
+            "its array y is invalid: F32[4294967296,4294967296] is larger than the address space");
   EXPECT_EQ(of(PJRT_Buffer_Type_C128, {1ULL << 62}),
-            "its array y cannot be: C128[4611686018427387904] is larger than the address space");
+            "its array y is invalid: C128[4611686018427387904] is larger than the address space");
   EXPECT_NE(of(12345, {}).find("an element type that cyxla cannot pass to native code"),
             std::string::npos);
 }

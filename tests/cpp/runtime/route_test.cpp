@@ -12,8 +12,8 @@ using test::message_of;
 using test::ProgramReference;
 using Route = RouteRequest::Route;
 
-// What becomes of a route that was asked for, on a plugin whose programs cannot be called directly:
-// it knows no StableHLO, and what it serializes holds no kernels.
+// Requested routes on a plugin whose programs cannot be called directly: it does not know
+// StableHLO, and its serialized programs lack kernels.
 class RouteTest : public test::RuntimeTest {
  protected:
   void SetUp() override {
@@ -46,7 +46,7 @@ TEST_F(RouteTest, ARefusalCostsTheReasonAlone) {
   for (int i = 0; i < 2; ++i) {
     const ProgramReference program = compile_for({.route = Route::kAuto});
     EXPECT_EQ(program->spec().route, CYXLA_ROUTE_PJRT);
-    EXPECT_NE(program->route_reason().find("the program that tries the plugin cannot be compiled"),
+    EXPECT_NE(program->route_reason().find("the plugin cannot compile cyxla's trial program"),
               std::string::npos)
         << program->route_reason();
     expect_result(program);
@@ -57,7 +57,7 @@ TEST_F(RouteTest, ARefusalCostsTheReasonAlone) {
 TEST_F(RouteTest, DirectlyOrNotAtAll) {
   const std::string message =
       message_of(ErrorCode::kUnsupported, [&] { compile_for({.route = Route::kDirect}); });
-  EXPECT_EQ(message.find("the program f cannot be called directly: the program that tries"), 0U)
+  EXPECT_EQ(message.find("the program f cannot be called directly: the plugin cannot"), 0U)
       << message;
   EXPECT_NE(message.find("; leave route to 'auto' to run it through PJRT"), std::string::npos);
   EXPECT_EQ(fake.live(FAKE_PLUGIN_LOADED_EXECUTABLE), 0);
@@ -66,7 +66,7 @@ TEST_F(RouteTest, DirectlyOrNotAtAll) {
 TEST_F(RouteTest, ADeviceThatIsNotTheHostIsNotTried) {
   fake.set(FAKE_PLUGIN_NOT_ON_CPU, 1);
   const ProgramReference program = compile_for({.route = Route::kAuto});
-  EXPECT_EQ(program->route_reason(), "the plugin's buffers do not lie in the host's memory");
+  EXPECT_EQ(program->route_reason(), "the plugin's buffers are not in the host's memory");
   EXPECT_EQ(fake.calls("PJRT_Client_Compile"), 1U);
   expect_result(program);
 }

@@ -17,7 +17,7 @@
 namespace cyxla::runtime {
 namespace {
 
-// The slots of `count` threads that are all alive at once.
+// Returns the slots of `count` threads that are all alive at once.
 std::set<std::size_t> slots_at_once(std::ptrdiff_t count) {
   std::barrier all_have_one(count);
   std::vector<std::size_t> slots(static_cast<std::size_t>(count));
@@ -68,7 +68,7 @@ TEST(ThreadSlot, IsStillThereWhenThreadLocalObjectsAreDestroyed) {
   EXPECT_EQ(at_the_end, at_first);
 }
 
-// A child whose only thread ends must not wait for a thread that took a slot while it was forked.
+// A child whose only thread ends must not wait for a thread that took a slot during the fork.
 TEST(ThreadSlot, AChildForkedWhileOthersTakeSlotsCanEndItsThread) {
   std::atomic<bool> stop = false;
   std::thread taking([&] {
@@ -94,10 +94,10 @@ TEST(ThreadSlot, AChildForkedWhileOthersTakeSlotsCanEndItsThread) {
   EXPECT_EQ(text, "");
 }
 
-// Destructors of other thread-specific data may run after the slot was given back.
+// Destructors of other thread-specific data may run after the slot was released.
 TEST(ThreadSlot, IsNoneForAThreadThatIsTornDown) {
   static std::size_t seen_at_the_end = 0;
-  // cyxla's key is the older one, so that its destructor comes first.
+  // Created after cyxla's key, so that its destructor runs later.
   pthread_key_t key = {};
   ASSERT_EQ(pthread_key_create(&key, [](void* /*set*/) { seen_at_the_end = thread_slot(); }), 0);
   std::thread([&] {

@@ -37,7 +37,7 @@ void in_threads(int count, Function function) {
   }
 }
 
-// Adds `left` and `right` and checks the result; the arrays are the thread's own.
+// Adds `left` and `right` and checks the result; the arrays belong to the thread.
 void expect_sum(const cyxla_program_spec& spec, Array<float>& left, const Array<float>& right,
                 float value, int zero_copy) {
   left.assign({value, value, value});
@@ -53,7 +53,7 @@ void expect_sum(const cyxla_program_spec& spec, Array<float>& left, const Array<
 
 class ThreadsTest : public test::RuntimeTest {
  protected:
-  // Waits until `count` executions are under way.
+  // Waits until `count` executions are in progress.
   void wait_until_running(std::int64_t count) {
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
     while (fake.running() != count && std::chrono::steady_clock::now() < end) {
@@ -119,7 +119,7 @@ TEST_F(ThreadsTest, InputsMayBeSharedBetweenThreads) {
   });
 }
 
-// What a thread needs for its calls is used again by the next thread.
+// The next thread reuses an ended thread's context.
 TEST_F(ThreadsTest, ThreadsThatEndLeaveNothingToPileUp) {
   const ProgramReference program = compile(kAdd);
   for (int round = 0; round < 30; ++round) {
@@ -164,7 +164,7 @@ TEST_F(ThreadsTest, ShutdownWaitsForCallsAndRefusesNewOnes) {
     Runtime::shut_down();
     closed = true;
   });
-  // New calls are refused as soon as shutting down has begun, whatever program they are of.
+  // Once shutting down has begun, new calls of every program are refused.
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
   while (cyxla_call* prepared = prepare(&other->spec(), nullptr, nullptr, 0)) {
     discard(prepared);
@@ -185,7 +185,7 @@ TEST_F(ThreadsTest, ShutdownWaitsForCallsAndRefusesNewOnes) {
   EXPECT_EQ(run(program), -1);
 }
 
-// Threads that call in a loop meet a shutdown at any moment: each call works or is refused.
+// A shutdown at any moment of threads that call in a loop: each call works or is refused.
 TEST_F(ThreadsTest, ShutdownWhileThreadsExecute) {
   const ProgramReference program = compile(kAdd);
   std::atomic<int> working = 0;
@@ -246,7 +246,7 @@ TEST_F(ThreadsTest, PreparedCallsMeetAShutdown) {
   EXPECT_EQ(fake.live(), 0) << fake.live_by_kind();
 }
 
-// A prepared call is discarded on one thread while another shuts down: its views go before the
+// A prepared call is discarded while another thread shuts down: its views are destroyed before the
 // client.
 TEST_F(ThreadsTest, APreparedCallIsDiscardedDuringShutdown) {
   const ProgramReference program = compile(kAdd);
@@ -264,8 +264,7 @@ TEST_F(ThreadsTest, APreparedCallIsDiscardedDuringShutdown) {
   EXPECT_EQ(fake.live(), 0) << fake.live_by_kind();
 }
 
-// A program whose execution comes back to it on the same thread, as a callback into the caller's
-// code may.
+// A program's execution calls the same program on the same thread, as a callback may.
 TEST_F(ThreadsTest, ACallFromWithinACallOfTheSameProgram) {
   const ProgramReference program = compile(kAdd);
   struct Nested {
@@ -291,7 +290,7 @@ TEST_F(ThreadsTest, ACallFromWithinACallOfTheSameProgram) {
   EXPECT_LE(fake.live(), live + 2) << fake.live_by_kind();
 }
 
-// The destructors of a thread's own objects may execute after cyxla's own were run.
+// The destructors of a thread's own objects may execute programs after cyxla's own destructor ran.
 TEST_F(ThreadsTest, ACallFromAThreadThatIsTornDown) {
   const ProgramReference program = compile("output F32[] fill 6\n");
   struct ExecutesLate {

@@ -13,11 +13,11 @@ using test::Array;
 using test::last_message;
 using test::ProgramReference;
 
-// Which calls of the plugin an execution costs, on a plugin whose buffers alias host memory.
+// Counts an execution's plugin calls, on a plugin whose buffers alias host memory.
 class ViewsTest : public test::RuntimeTest {
  protected:
   std::uint64_t views() const { return fake.calls("PJRT_Client_CreateViewOfDeviceBuffer"); }
-  // Executes, expects `result`, and gives the number of views that were made for it.
+  // Executes, expects `result`, and returns the number of views that were made.
   std::uint64_t run(const ProgramReference& program, const Array<float>& input, int zero_copy,
                     const std::vector<float>& expected) {
     const std::uint64_t before = views();
@@ -51,7 +51,7 @@ TEST_F(ViewsTest, ARepeatedAddressIsReadInPlace) {
   const Array<float> input({1, 2, 3});
   run(program, input, 1, {2, 4, 6});
   run(program, input, 1, {2, 4, 6});
-  // Written while the program runs: only a program that reads in place sees it.
+  // Written while the program runs: only a program that reads the memory itself sees it.
   fake.on_execute([](void* data) { static_cast<float*>(data)[0] = 50; }, input.data());
   run(program, input, 1, {100, 4, 6});
 }
@@ -83,7 +83,7 @@ TEST_F(ViewsTest, ArraysThatAlternateNeedNoNewViews) {
         EXPECT_TRUE(round < 2 || made == 0U) << code << round;
       }
     }
-    // All of them are read in place now.
+    // By now the program reads all of them from their own memory.
     fake.on_execute([](void* data) { static_cast<float*>(data)[0] = 50; }, arrays[1].data());
     std::vector<float> doubled(size, 2);
     doubled[0] = 100;
@@ -110,7 +110,7 @@ TEST_F(ViewsTest, MisalignedInputsNeedNoNewViews) {
   }
 }
 
-// Views of arrays that are gone must not pile up.
+// Views of freed arrays must not accumulate.
 TEST_F(ViewsTest, MovingInputsKeepTheNumberOfViewsSmall) {
   const ProgramReference program = compile(kLarge);
   for (int i = 0; i < 50; ++i) {
@@ -120,8 +120,7 @@ TEST_F(ViewsTest, MovingInputsKeepTheNumberOfViewsSmall) {
   EXPECT_LE(fake.live(FAKE_PLUGIN_VIEW), 5) << fake.live_by_kind();
 }
 
-// A kept view may point to memory that was freed; the next call with other memory must not touch
-// it.
+// A kept view may point to freed memory; the next call with another array must not touch it.
 TEST_F(ViewsTest, MemoryMayBeFreedBetweenCalls) {
   const ProgramReference program = compile(kSmall);
   {
@@ -155,8 +154,8 @@ TEST_F(ViewsTest, DroppedOutputsAreNotRead) {
   EXPECT_EQ(fake.calls("PJRT_Buffer_UnsafePointer"), pointers);
 }
 
-// Inputs belong to the caller. A program that marks none as donated cannot take one, so nothing is
-// said about it.
+// Inputs belong to the caller. Programs that do not mark inputs as donated cannot take them, so the
+// call does not mention donation.
 TEST_F(ViewsTest, InputsOfAProgramThatMarksDonationMayNotBeDonated) {
   fake.set(FAKE_PLUGIN_RECORD_EXECUTIONS, 1);
   const std::string code = "input F32[3]\ninput F32[3]\noutput F32[3] add 0 1\n";
@@ -173,7 +172,7 @@ TEST_F(ViewsTest, InputsOfAProgramThatMarksDonationMayNotBeDonated) {
   EXPECT_EQ(fake.recorded(FAKE_PLUGIN_NON_DONATABLE), "");
 }
 
-// What a call costs once everything is in place: the execution, its event, and its outputs.
+// The calls of a warm execution: the execution, its event, and its outputs.
 TEST_F(ViewsTest, ACallCostsNoMoreThanItMust) {
   const ProgramReference program = compile(kSmall);
   const Array<float> input({1, 2, 3});

@@ -14,8 +14,8 @@
 
 namespace cyxla::test {
 
-// Runs `function` in a forked child and gives the text that it returns, or what became of the child
-// instead. A child that hangs is ended after `timeout`.
+// Runs `function` in a forked child and returns its text, or how the child ended. A child that
+// hangs is killed after `timeout`.
 template <typename Function>
 std::string in_child(Function function, std::chrono::seconds timeout = std::chrono::seconds(20)) {
   int ends[2] = {};

@@ -9,7 +9,8 @@
 
 namespace cyxla::test {
 
-// The message of the Error that `function` must throw with this code; a test failure otherwise.
+// Returns the message of the Error that `function` must throw with this code; otherwise fails the
+// test.
 template <typename Function>
 std::string message_of(ErrorCode code, Function function) {
   try {

@@ -36,7 +36,7 @@ class FakePlugin {
   void hollow(const char* function, std::uint64_t nth, bool with_count) {
     EXPECT_EQ(hollow_(function, nth, with_count ? 1 : 0), 1) << function;
   }
-  // An int instead of an exception with a text for an empty one.
+  // Throws an int when the message is empty.
   void throw_from(const char* function, std::uint64_t nth, const char* message) {
     EXPECT_EQ(throw_(function, nth, message), 1);
   }
@@ -45,7 +45,7 @@ class FakePlugin {
   std::int32_t call_target(const char* target, const char* platform, void* context) const {
     return call_target_(target, platform, context);
   }
-  // Whether the calling thread runs the plugin's code.
+  // Returns a function that tests whether the calling thread runs the plugin's code.
   int (*inside() const)() { return inside_; }
 
   std::uint64_t failures() const { return failures_(); }
@@ -60,7 +60,7 @@ class FakePlugin {
     recorded_(record, text.data(), text.size());
     return text;
   }
-  // The functions that can be made to fail.
+  // Returns the functions that can be made to fail.
   std::vector<std::string> functions() const {
     std::vector<std::string> names;
     while (const char* name = function_(names.size())) {
@@ -136,12 +136,12 @@ class FakePlugin {
   decltype(&fake_plugin_function) function_;
 };
 
-// Every test starts with a fresh plugin and must give everything back without misusing the API.
+// Every test starts with a reset plugin, must destroy every object, and must not misuse the API.
 class FakePluginTest : public ::testing::Test {
  protected:
   void SetUp() override {
     fake.reset();
-    live_before_ = fake.live();  // so that a test does not fail for the leak of another
+    live_before_ = fake.live();  // an earlier test's leak must not fail this one
   }
   void TearDown() override {
     EXPECT_EQ(fake.live(), live_before_) << fake.live_by_kind();

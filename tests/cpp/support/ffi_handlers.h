@@ -12,14 +12,14 @@ namespace cyxla::test {
 inline constexpr std::int64_t kStateType = 77;
 inline constexpr std::uint32_t kTraits = 1;
 
-// What a handler returns instead of null: the address is compared, not read.
+// Returned by handlers instead of an error: only its address is used.
 inline pjrt::ffi::Error* marked_error() {
   static int mark = 0;
   return reinterpret_cast<pjrt::ffi::Error*>(&mark);
 }
 
-// A handler that says it was built for a version, and adds kAdded to the integer that the call's
-// context points to. From minor version 5 on it writes all of today's metadata.
+// A handler that reports a version, and adds kAdded to the integer that the call's context points
+// to. From minor version 5 on it writes all of today's metadata.
 template <int kMajor, int kMinor, int kAdded = 1>
 pjrt::ffi::Error* adding_handler(pjrt::ffi::CallFrame* frame) {
   if (const pjrt::ffi::MetadataExtension* extension = pjrt::metadata_extension(*frame)) {

@@ -12,8 +12,8 @@
 
 namespace cyxla::test {
 
-// The call frame of a host callback as a plugin makes it, to be changed before it is used. A
-// handler's error is the marked one, with its text here.
+// A host callback's call frame as a plugin makes it. Tests may change it before they use it. A
+// handler's error is marked_error(), and its text is here.
 class HostFrame {
  public:
   explicit HostFrame(std::uint64_t index = 0) : index_(index) {
@@ -43,7 +43,7 @@ class HostFrame {
   }
   pjrt::ffi::CallFrame* start() { return &frame.start; }
 
-  // Of the last error on this thread.
+  // The text of this thread's last error.
   static std::string& message() {
     thread_local std::string text;
     return text;
@@ -87,7 +87,7 @@ class HostFrame {
   Values arguments_, results_;
 };
 
-// An array of a host callback, dense.
+// Makes a dense array of a host callback.
 inline pjrt::ffi::Buffer host_buffer(int primitive_type, void* data,
                                      const std::vector<std::int64_t>& dimensions) {
   return {sizeof(pjrt::ffi::Buffer),

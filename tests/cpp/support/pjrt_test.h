@@ -15,7 +15,7 @@
 
 namespace cyxla::test {
 
-// Loads the fake plugin and makes its client on first use, so that a test can change the plugin
+// Loads the fake plugin and makes its client on first use, so that a test can configure the plugin
 // before.
 class PjrtTest : public FakePluginTest {
  protected:
@@ -40,7 +40,7 @@ class PjrtTest : public FakePluginTest {
   pjrt::LoadedExecutable compile(std::string_view code) {
     return client().compile(code, "fake", pjrt::serialize_compile_options({}));
   }
-  // A buffer with a copy of the values.
+  // Makes a buffer with a copy of the values.
   template <typename Element>
   pjrt::Buffer copy(std::int32_t element_type, const std::vector<std::int64_t>& dimensions,
                     const std::vector<Element>& values) {
@@ -50,7 +50,7 @@ class PjrtTest : public FakePluginTest {
     EXPECT_TRUE(status.ok()) << status.message();
     return buffer;
   }
-  // The values of a buffer.
+  // Returns a buffer's values.
   template <typename Element>
   std::vector<Element> read(PJRT_Buffer* buffer, std::int32_t element_type,
                             const std::vector<std::int64_t>& dimensions) {

@@ -24,7 +24,7 @@
 
 namespace cyxla::test {
 
-// What a program of the fake plugin takes and gives, read from its text.
+// Reads a fake program's signature from its text.
 inline runtime::Signature signature_of(std::string_view code, std::string name = "f") {
   runtime::Signature signature;
   signature.name = std::move(name);
@@ -52,7 +52,7 @@ inline runtime::Signature signature_of(std::string_view code, std::string name =
 
 using runtime::ProgramReference;
 
-// A program of the fake plugin to compile.
+// Makes a request to compile a program of the fake plugin.
 inline runtime::CompileRequest request_of(std::string_view code, runtime::Signature signature) {
   runtime::CompileRequest request;
   request.code = code;
@@ -64,7 +64,7 @@ inline runtime::CompileRequest request_of(std::string_view code) {
   return request_of(code, signature_of(code));
 }
 
-// An array at an address that is `offset` bytes past an aligned one.
+// An array `offset` bytes past an aligned address.
 template <typename Element>
 class Array {
  public:
@@ -102,15 +102,15 @@ inline std::string last_message() {
   return text;
 }
 
-// A runtime over the fake plugin, loaded on first use so that a test can change the plugin before.
-// There is one runtime per process, so each of these tests needs a process of its own.
+// Loads the fake plugin's runtime on first use, so that a test can configure the plugin before. A
+// process has one runtime, so each of these tests needs its own process.
 class RuntimeTest : public FakePluginTest {
  protected:
   void SetUp() override {
     FakePluginTest::SetUp();
     fake.set(FAKE_PLUGIN_NEEDS_NO_CANCELLATION, 1);
     ASSERT_EQ(runtime::Runtime::get(), nullptr)
-        << "each of these tests needs a process of its own: run them with ctest";
+        << "each of these tests needs its own process: run them with ctest";
   }
   void TearDown() override {
     runtime::Runtime::shut_down();

@@ -8,7 +8,7 @@
 
 namespace cyxla::test {
 
-// A program with inputs of its own: an aligned one, a misaligned one and one without elements.
+// A program with its own inputs: an aligned one, a misaligned one and an empty one.
 class SampleCall {
  public:
   static constexpr const char* kCode =
@@ -19,7 +19,7 @@ class SampleCall {
       "output F32[] sum 0\n"
       "output F32[0] copy 2\n";
 
-  // "" or what went wrong.
+  // Returns "" or what went wrong.
   std::string run(const cyxla_program_spec& spec, int zero_copy) {
     added.assign({-1, -1, -1});
     if (runtime::execute(&spec, inputs.data(), outputs.data(), zero_copy) != 0) {

@@ -14,7 +14,7 @@
 
 namespace cyxla::test {
 
-// A kind of plugin, by the settings that differ from the fake plugin's own.
+// A kind of plugin: the settings that differ from the fake plugin's defaults.
 struct PluginKind {
   const char* name;
   int views = 0;
@@ -22,7 +22,7 @@ struct PluginKind {
   int asynchronous = 0;
   int null_events = 0;
   int delay_us = 0;
-  bool troubled = false;  // wherever a call fails, all that could be done about it fails too
+  bool troubled = false;  // error texts, error codes and Destroy functions fail too
 };
 
 inline constexpr PluginKind kPluginKinds[] = {
@@ -34,7 +34,7 @@ inline constexpr PluginKind kPluginKinds[] = {
     {.name = "troubled", .troubled = true},
     {.name = "troubled_device", .not_on_cpu = 1, .asynchronous = 1, .troubled = true},
     {.name = "late", .not_on_cpu = 1, .asynchronous = 1, .delay_us = 100}};
-// How many of them, from the first on.
+// The first kinds of the array.
 inline constexpr int kSynchronousKinds = 3;
 inline constexpr int kUntroubledKinds = 5;
 inline constexpr int kQuickKinds = 7;
@@ -67,9 +67,9 @@ struct Fault {
     return function + " " + kNames[static_cast<int>(kind)] + " " + std::to_string(nth);
   }
 
-  // Plugins that are troubled only get failing calls.
+  // Troubled plugins only get failing calls.
   bool applies(const PluginKind& plugin) const {
-    // A copy to the host without an event is a copy that is done: nobody could see that it is not.
+    // A copy to the host without an event counts as complete, so a hollow one cannot be noticed.
     const bool is_hollow = kind == Kind::kHollow || kind == Kind::kHollowWithCount;
     return !(is_hollow && function == "PJRT_Buffer_ToHostBuffer") &&
            !(plugin.troubled && (kind != Kind::kCall || function == "PJRT_Error_GetCode"));
@@ -95,13 +95,13 @@ struct Fault {
     }
   }
 
-  // Whether the fault has happened since reset() and plan().
+  // Returns whether the fault has happened since reset() and plan().
   bool happened(const FakePlugin& fake, const PluginKind& plugin) const {
     return plugin.troubled ? fake.calls(function.c_str()) >= nth : fake.failures() != 0;
   }
 
-  // What is wrong with the message of the fault, or an empty string: it has to name the function
-  // and to say what the plugin said.
+  // Returns what is wrong with the fault's message, or an empty string. It must name the function
+  // and quote the plugin.
   std::string complaint(const std::string& message, const PluginKind& plugin) const {
     const auto has = [&](const char* text) { return message.find(text) != std::string::npos; };
     switch (kind) {
@@ -115,7 +115,7 @@ struct Fault {
       case Kind::kHollow:
       case Kind::kHollowWithCount:
         return has((function + ": ").c_str()) || has("its signature declares") ||
-                       has("the plugin contradicts itself")
+                       has("the plugin reports ")
                    ? ""
                    : "unclear: " + message;
     }
@@ -123,7 +123,7 @@ struct Fault {
   }
 };
 
-// How many faults were tried, and what became of them.
+// The number of faults that were tried, and their results.
 struct Tally {
   int positions = 0;
   int reported = 0;
@@ -137,8 +137,8 @@ struct Tally {
     hollow += fault.kind >= Fault::Kind::kHollow ? 1 : 0;
   }
 
-  // One line for each operation, to be added up over a whole run.
-  void tell(const char* operation) const {
+  // Prints a line for each operation, to be added up over a whole run.
+  void print(const char* operation) const {
     std::printf("faults: %s: %d positions (%d events, %d hollow), %d reported, %d tolerated\n",
                 operation, positions, events, hollow, reported, positions - reported);
     ::testing::Test::RecordProperty(std::string(operation) + "_positions", positions);
@@ -146,8 +146,8 @@ struct Tally {
   }
 };
 
-// Whichever call of the plugin fails, at whichever time: the caller gets an error or is not
-// concerned, nothing is left behind, and the next attempt works.
+// Any call of the plugin may fail at any time: the caller gets an error or does not notice, nothing
+// leaks, and the next attempt works.
 class SweepTest : public RuntimeTest, public ::testing::WithParamInterface<PluginKind> {
  protected:
   void SetUp() override {
@@ -162,14 +162,14 @@ class SweepTest : public RuntimeTest, public ::testing::WithParamInterface<Plugi
 
   struct Attempt {
     std::function<void()> before = [] {};
-    std::function<std::string()> act;  // gives "" or the message of its failure
-    // "" if what act() left works, without a fault; after each success.
+    std::function<std::string()> act;  // returns "" or the failure's message
+    // Returns "" if the result of act() works without a fault. Called after each success.
     std::function<std::string()> check = [] { return std::string(); };
     std::function<void()> after = [] {};
   };
 
-  // Acts with one fault at a time, for the first, second, ... call of each function until there are
-  // no more, and each time once more without a fault.
+  // Acts with one fault at a time, in the first, second, ... call of each function until none is
+  // left, and each time again without a fault.
   Tally sweep(const char* operation, const Attempt& attempt) {
     Tally tally;
     for (const std::string& function : fake.functions()) {
@@ -180,16 +180,16 @@ class SweepTest : public RuntimeTest, public ::testing::WithParamInterface<Plugi
         }
       }
     }
-    tally.tell(operation);
+    tally.print(operation);
     return tally;
   }
 
  private:
-  // Whether the fault happened.
+  // Returns whether the fault happened.
   bool try_fault(const Fault& fault, const Attempt& attempt, Tally& tally) {
     const std::int64_t live = fake.live();
     attempt.before();
-    behave();  // and forget the calls so far
+    behave();  // also clears the call counts
     fault.plan(fake, GetParam());
     const std::string message = attempt.act();
     const bool happened = fault.happened(fake, GetParam());

@@ -338,11 +338,11 @@ def test_a_program_file_whose_types_contradict_its_stablehlo(library: str) -> No
         env={"CYXLA_PJRT_PLUGIN": str(path)},
     )
     expected = [
-        "input 0 of the compiled program f is F32[3], its signature declares S32[3]",
-        "input 1 of the compiled program f is F32[3], its signature declares F32[1,3]",
-        "the compiled program f has 2 inputs, its signature declares 1",
+        "input 0 of the compiled program f is F32[3], but its signature declares S32[3]",
+        "input 1 of the compiled program f is F32[3], but its signature declares F32[1,3]",
+        "the compiled program f has 2 inputs, but its signature declares 1",
     ]
-    in_place = "the compiled program f has 3 inputs, its signature declares 2"
+    in_place = "the compiled program f has 3 inputs, but its signature declares 2"
     lines = [line.removesuffix("; lower the function again") for line in printed.splitlines()]
     assert lines == [
         line

@@ -116,8 +116,8 @@ def test_a_loop_that_does_not_end_is_counted_where_that_is_possible() -> None:
 
     executable, _ = cyxla.compile_program(program(endless, 64))
     assert re.fullmatch(
-        "it has a loop of unknown length, and on test inputs a kernel failed or the loop did not"
-        r" end within \d+ trips \(the child process left with status 1\)",
+        "it has a loop of unknown trip count, and on test inputs a kernel failed or the loop did"
+        r" not end within \d+ trips \(the child process left with status 1\)",
         executable.route_reason,
     )
 

@@ -75,7 +75,7 @@ def test_handlers_of_newer_versions(library: str, handlers: str) -> None:
     assert refusal.startswith(
         "the handler of the custom-call target future was built for XLA FFI 0.6, the plugin /"
     )
-    assert f" has 0.{minor}, and up to 0.5 are known to work on an older plugin; use " in refusal
+    assert f" has 0.{minor}, and cyxla adapts handlers only up to 0.5; use " in refusal
     assert lines[3] == str([f"  future: {refusal}"])
     assert lines[4:] == ["True", "True True", "True [1.0, 3.0, 5.0]"]
 

@@ -158,7 +158,8 @@ def test_files_that_are_no_programs(tmp_path: Path) -> None:
     example().save(path)
     content = path.read_bytes()
     assert "it is empty" in message(b"")
-    assert "it is no program file of cyxla; Program.save writes one" in message(b"\x80\x04pickle")
+    foreign = message(b"\x80\x04pickle")
+    assert "it is not a cyxla program file; write one with Program.save" in foreign
     assert "it is cut off" in message(content[:-1])
     assert "its checksum does not match" in message(content[:-9] + b"?" + content[-8:])
     newer = content[:8] + b"\x02" + content[9:]

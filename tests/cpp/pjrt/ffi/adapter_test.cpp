@@ -20,7 +20,7 @@ using test::adding_handler;
 
 ffi::Error* failing_handler(ffi::CallFrame* /*frame*/) { return test::marked_error(); }
 
-// A call as a plugin makes it to ask for metadata.
+// A metadata request as a plugin makes it.
 struct MetadataCall {
   MetadataCall() {
     metadata.struct_size = ffi::kMetadataSize;
@@ -42,7 +42,7 @@ TEST(FfiAdapterTest, CallsReachTheHandlerAsTheyAre) {
   EXPECT_EQ(adapted(&frame), nullptr);
   EXPECT_EQ(adapted(&frame), nullptr);
   EXPECT_EQ(sum, 6);
-  // Another extension is none of the adapter's business.
+  // The adapter ignores other extensions.
   ffi::InternalExtension other = {sizeof other, 2, nullptr};
   frame.extension_start = &other;
   EXPECT_EQ(adapted(&frame), nullptr);
@@ -100,10 +100,10 @@ TEST(FfiAdapterTest, AllAreUsedAndTheNextIsRefused) {
         }
       }
     });
-    adapt_ffi_handler(adding_handler<0, 1000>, 100);  // one that is there still comes
+    adapt_ffi_handler(adding_handler<0, 1000>, 100);  // an existing adapter is still available
     return std::to_string(taken) + " " + message;
   };
-  // In a child: nothing gives an adapter back.
+  // In a child process, because adapters are never freed.
   const std::string text = test::in_child(use_up);
   EXPECT_LE(std::stoul(text), kNumFfiAdapters);
   EXPECT_GE(std::stoul(text), kNumFfiAdapters - 20);  // other tests of this process take a few

@@ -49,7 +49,8 @@ TEST_F(GpuCustomCallTest, WithoutTheExtensionItIsUnsupported) {
     EXPECT_EQ(message_of(ErrorCode::kUnsupported,
                          [&] { register_gpu_custom_call(api(), "t", {.execute = &stages[0]}); }),
               "cannot register the custom-call target t: the plugin " +
-                  std::string(FakePlugin::path()) + " has no extension for custom calls on GPUs")
+                  std::string(FakePlugin::path()) +
+                  " has no GPU custom-call extension; use a GPU plugin")
         << kind;
   }
   fake.set(FAKE_PLUGIN_GPU_CUSTOM_CALL, 1);
@@ -62,14 +63,14 @@ TEST_F(GpuCustomCallTest, AHandlerThatCannotBeCalledIsAnError) {
                        [&] {
                          register_gpu_custom_call(api(), "t", {1, &stages[0]});
                        }),
-            "cannot register the custom-call target t: it has no function for the stage execute");
+            "cannot register the custom-call target t: its execute function is null; pass one");
   for (const GpuHandler& handler : {GpuHandler{.api_version = 2, .execute = &stages[0]},
                                     GpuHandler{0, nullptr, nullptr, &stages[1], &stages[0]}}) {
     EXPECT_EQ(
         message_of(ErrorCode::kArgument, [&] { register_gpu_custom_call(api(), "t", handler); }),
         "cannot register the custom-call target t: api_version is " +
             std::to_string(handler.api_version) +
-            "; it takes 1, the typed FFI, or 0, one function of the old API");
+            "; pass 1 for the typed FFI, or 0 for a single function of the old API");
   }
   EXPECT_EQ(fake.calls("PJRT_Gpu_Register_Custom_Call"), 0U);
 }

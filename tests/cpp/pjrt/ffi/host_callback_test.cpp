@@ -81,7 +81,7 @@ TEST(HostCallTest, EveryElementType) {
     HostCall call;
     if (const char* fault = call.read(frame.frame); fault != nullptr) {
       EXPECT_STREQ(fault,
-                   "an array whose elements have no whole bytes, which NumPy has no layout for");
+                   "an array whose elements are smaller than a byte, which NumPy does not support");
       continue;
     }
     ++known;
@@ -107,16 +107,16 @@ TEST(HostCallTest, MalformedArraysAreTold) {
     ffi::Buffer buffer;
     const char* fault;
   } kCases[] = {
-      {changed([](ffi::Buffer& b) { b.rank = -1; }), "an array whose rank cannot be"},
-      {changed([](ffi::Buffer& b) { b.rank = 65; }), "an array whose rank cannot be"},
-      {changed([](ffi::Buffer& b) { b.dims = nullptr; }), "an array whose rank cannot be"},
-      {changed([](ffi::Buffer& b) { b.data = nullptr; }), "an array whose size cannot be"},
-      {changed([&](ffi::Buffer& b) { b.dims = negative.data(); }), "an array whose size cannot be"},
-      {changed([&](ffi::Buffer& b) { b.dims = huge.data(); }), "an array whose size cannot be"},
+      {changed([](ffi::Buffer& b) { b.rank = -1; }), "an array of an invalid rank"},
+      {changed([](ffi::Buffer& b) { b.rank = 65; }), "an array of an invalid rank"},
+      {changed([](ffi::Buffer& b) { b.dims = nullptr; }), "an array of an invalid rank"},
+      {changed([](ffi::Buffer& b) { b.data = nullptr; }), "an array of an invalid size"},
+      {changed([&](ffi::Buffer& b) { b.dims = negative.data(); }), "an array of an invalid size"},
+      {changed([&](ffi::Buffer& b) { b.dims = huge.data(); }), "an array of an invalid size"},
       {changed([](ffi::Buffer& b) { b.dtype = 0; }),
-       "an array whose elements have no whole bytes, which NumPy has no layout for"},
+       "an array whose elements are smaller than a byte, which NumPy does not support"},
       {changed([](ffi::Buffer& b) { b.dtype = 1000; }),
-       "an array whose elements have no whole bytes, which NumPy has no layout for"},
+       "an array whose elements are smaller than a byte, which NumPy does not support"},
   };
   for (const auto& [buffer, fault] : kCases) {
     HostFrame argument;
@@ -137,12 +137,14 @@ TEST(HostCallTest, MalformedListsAreTold) {
     std::function<void(ffi::Values&)> change;
     const char* fault;
   } kCases[] = {
-      {[](ffi::Values& v) { v.size = -1; }, "a number of arrays that cannot be"},
-      {[](ffi::Values& v) { v.size = (1 << 20) + 1; }, "a number of arrays that cannot be"},
-      {[](ffi::Values& v) { v.types = nullptr; }, "a number of arrays that cannot be"},
-      {[](ffi::Values& v) { v.values = nullptr; }, "a number of arrays that cannot be"},
-      {[&](ffi::Values& v) { v.types = &other_kind; }, "an argument or result that is no array"},
-      {[&](ffi::Values& v) { v.values = &null_value; }, "an argument or result that is no array"},
+      {[](ffi::Values& v) { v.size = -1; }, "an invalid number of arrays"},
+      {[](ffi::Values& v) { v.size = (1 << 20) + 1; }, "an invalid number of arrays"},
+      {[](ffi::Values& v) { v.types = nullptr; }, "an invalid number of arrays"},
+      {[](ffi::Values& v) { v.values = nullptr; }, "an invalid number of arrays"},
+      {[&](ffi::Values& v) { v.types = &other_kind; },
+       "an argument or result that is not an array"},
+      {[&](ffi::Values& v) { v.values = &null_value; },
+       "an argument or result that is not an array"},
   };
   for (const auto& [change, fault] : kCases) {
     for (const bool of_results : {false, true}) {
@@ -181,7 +183,7 @@ TEST(HostCallTest, WithoutTheIndexNothingSaysWhichFunction) {
   }
 }
 
-// A host that is called writes here.
+// Written by the host function.
 std::uint64_t last_function = 0;
 
 class HostCallbackHandlerTest : public ::testing::Test {
@@ -197,7 +199,7 @@ class HostCallbackHandlerTest : public ::testing::Test {
   }
   void TearDown() override { set_host_function(nullptr); }
 
-  // "" or the message of the error that the handler returns.
+  // Returns "", or the message of the error that the handler returns.
   static std::string call(HostFrame& frame) {
     ffi::Error* const error = host_callback_handler(frame.start());
     EXPECT_EQ(error, error == nullptr ? nullptr : test::marked_error());
@@ -225,7 +227,7 @@ TEST_F(HostCallbackHandlerTest, TheHostsErrorIsThePrograms) {
 TEST_F(HostCallbackHandlerTest, AFrameThatIsWrongNeverReachesTheHost) {
   HostFrame malformed(3);
   malformed.frame.arguments.size = -1;
-  EXPECT_EQ(call(malformed), "a host callback was called with a number of arrays that cannot be");
+  EXPECT_EQ(call(malformed), "a host callback was called with an invalid number of arrays");
   HostFrame smaller(3);
   smaller.frame.start.struct_size = offsetof(ffi::ExecuteFrame, future) - 1;
   EXPECT_EQ(call(smaller), "a host callback was given a call frame of another FFI version");
@@ -235,7 +237,7 @@ TEST_F(HostCallbackHandlerTest, AFrameThatIsWrongNeverReachesTheHost) {
 TEST_F(HostCallbackHandlerTest, WithoutAHostItIsAnError) {
   set_host_function(nullptr);
   HostFrame frame(3);
-  EXPECT_EQ(call(frame), "a host callback was called before the host is ready for it");
+  EXPECT_EQ(call(frame), "a host callback was called before cyxla was initialized");
 }
 
 TEST_F(HostCallbackHandlerTest, ItsVersionIsOneThatEveryPluginTakes) {
@@ -249,7 +251,7 @@ TEST_F(HostCallbackHandlerTest, ItsVersionIsOneThatEveryPluginTakes) {
   EXPECT_EQ(last_function, 0U);
 }
 
-// Another extension than that for metadata changes nothing.
+// Extensions other than metadata are ignored.
 TEST_F(HostCallbackHandlerTest, OtherExtensionsAreLetPass) {
   HostFrame frame(5);
   ffi::InternalExtension other = {sizeof other, 2, nullptr};

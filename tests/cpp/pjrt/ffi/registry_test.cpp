@@ -38,14 +38,14 @@ class FfiTest : public test::PjrtTest {
   std::string refusal(ErrorCode code, const std::string& target, void* handler) {
     return message_of(code, [&] { add(target, handler); });
   }
-  // The line that the plugin keeps of a handler.
+  // Returns whether the plugin has recorded a line for the handler.
   bool is_kept(const std::string& target, const std::string& platform, void* handler) const {
     char address[32];
     std::snprintf(address, sizeof address, "%p\n", handler);
     return fake.recorded(FAKE_PLUGIN_FFI_HANDLERS).find(target + " " + platform + " " + address) !=
            std::string::npos;
   }
-  // What one call of a target adds to its context; -1 when there is none.
+  // Returns what one call of a target adds to its context; -1 for a missing target.
   int added(const char* target) const {
     std::atomic<int> sum = 0;
     return fake.call_target(target, "Host", &sum) == 1 ? sum.load() : -1;
@@ -86,10 +86,10 @@ TEST_F(FfiTest, AnUnknownNewerHandlerIsRefused) {
   EXPECT_EQ(refusal(ErrorCode::kUnsupported, "future", handler_address<0, 6>()),
             "the handler of the custom-call target future was built for XLA FFI 0.6, the plugin " +
                 kPlugin +
-                " has 0.4, and up to 0.5 are known to work on an older plugin; use a newer plugin,"
+                " has 0.4, and cyxla adapts handlers only up to 0.5; use a newer plugin,"
                 " or build the handler with older headers (an older jaxlib, if it is jaxlib's)");
   EXPECT_EQ(added("future"), -1);
-  // A plugin of that version knows it.
+  // A plugin of that version accepts it.
   fake.set(FAKE_PLUGIN_FFI_MINOR, 7);
   registry_.reset();
   EXPECT_FALSE(add("future", handler_address<0, 6>()).adapted);
@@ -100,15 +100,15 @@ TEST_F(FfiTest, AnotherMajorVersionIsRefused) {
   EXPECT_EQ(refusal(ErrorCode::kUnsupported, "major", handler_address<1, 0>()),
             "the handler of the custom-call target major was built for XLA FFI 1.0, the plugin " +
                 kPlugin +
-                " has 0.4: other major versions have another layout; use a plugin and a handler of"
+                " has 0.4: the layouts of major versions differ; use a plugin and a handler of"
                 " the same major version");
   EXPECT_EQ(added("major"), -1);
 }
 
 TEST_F(FfiTest, AHandlerThatDoesNotAnswerIsRefused) {
   EXPECT_EQ(refusal(ErrorCode::kUnsupported, "silent", reinterpret_cast<void*>(silent_handler)),
-            "the handler of the custom-call target silent does not tell the version of XLA's FFI"
-            " that it was built for: I tell nothing");
+            "the handler of the custom-call target silent does not report which version of"
+            " XLA's FFI it was built for: I tell nothing");
   EXPECT_EQ(refusal(ErrorCode::kArgument, "null", nullptr),
             "the handler of the custom-call target null is null");
 }
@@ -118,24 +118,25 @@ TEST_F(FfiTest, ThePluginIsAskedForItsVersionOnce) {
   EXPECT_EQ(fake.calls("PJRT_FFI_Register_Handler"), 2U);
   add("second", handler_address<0, 4>());
   EXPECT_EQ(fake.calls("PJRT_FFI_Register_Handler"), 3U);
-  // The handler that asked computes nothing.
+  // The probe handler computes nothing.
   EXPECT_EQ(fake.call_target("cyxla_ffi_version_probe", "Host", nullptr), -1);
 }
 
 TEST_F(FfiTest, APluginThatDoesNotAskIsRefused) {
   fake.set(FAKE_PLUGIN_FFI_NO_METADATA, 1);
-  EXPECT_EQ(refusal(ErrorCode::kUnsupported, "target", handler_address<0, 1>()),
-            "cannot register the custom-call target target: the plugin " + kPlugin +
-                " takes handlers without asking for their version, so nothing tells whether it"
-                " would call them rightly; use another plugin");
+  EXPECT_EQ(
+      refusal(ErrorCode::kUnsupported, "target", handler_address<0, 1>()),
+      "cannot register the custom-call target target: the plugin " + kPlugin +
+          " does not check the version of handlers, so it could call them wrongly; use another"
+          " plugin");
   EXPECT_EQ(added("target"), -1);
 }
 
 TEST_F(FfiTest, ANameHasOneHandler) {
   add("name", handler_address<0, 4, 1>());
   EXPECT_EQ(refusal(ErrorCode::kArgument, "name", handler_address<0, 4, 2>()),
-            "the custom-call target name has another handler for the platform Host already, and a"
-            " plugin keeps the first: choose another name");
+            "the custom-call target name already has another handler for the platform Host;"
+            " choose another name");
   EXPECT_EQ(added("name"), 1);
   const std::uint64_t calls = fake.all_calls();
   EXPECT_FALSE(add("name", handler_address<0, 4, 1>()).adapted);  // the same again
@@ -144,7 +145,7 @@ TEST_F(FfiTest, ANameHasOneHandler) {
   EXPECT_TRUE(is_kept("name", "CUDA", handler_address<0, 4, 2>()));
 }
 
-// The plugin says OK and keeps its own.
+// The plugin reports success but keeps its own handler.
 TEST_F(FfiTest, ANameOfThePluginsOwnIsAnError) {
   for (const int minor : {2, 4, 5}) {
     fake.set(FAKE_PLUGIN_FFI_MINOR, minor);
@@ -162,7 +163,7 @@ TEST_F(FfiTest, WithoutTheExtensionItIsUnsupported) {
     registry_.reset();
     EXPECT_EQ(refusal(ErrorCode::kUnsupported, "my_target", handler_address<0, 1>()),
               "cannot register the custom-call target my_target: the plugin " + kPlugin +
-                  " has no FFI extension")
+                  " has no FFI extension; use another plugin")
         << kind;
   }
   EXPECT_EQ(fake.calls("PJRT_FFI_Register_Handler"), 0U);
@@ -174,7 +175,7 @@ TEST_F(FfiTest, ARefusalIsThePluginsError) {
   EXPECT_EQ(
       refusal(ErrorCode::kPlugin, "my_target", handler_address<0, 1>()),
       "PJRT_FFI_Register_Handler: the plugin refused the custom-call target my_target: taken");
-  add("my_target", handler_address<0, 1>());  // nothing of the failure stays
+  add("my_target", handler_address<0, 1>());  // the failure leaves nothing behind
   EXPECT_EQ(added("my_target"), 1);
 }
 
