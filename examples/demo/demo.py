@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fits a logistic regression with a JAX objective that a C++ and a Cython solver call.
+"""Fits a logistic regression with C++ and Cython solvers that call a JAX objective.
 
     python examples/demo/demo.py [--build-folder FOLDER] [--seconds SECONDS]
 
-It lowers and compiles the objective and its gradient, runs them from Python, builds the two solver
-modules with Meson, and prints where each solver ended and what a call costs beside `jax.jit`. It
-fails when a minimum is not the known one.
+The demo lowers and compiles the objective and its gradient, runs them from Python, builds the two
+solver modules with Meson, and prints each solver's minimum and the time of a call beside `jax.jit`.
+It fails if a minimum is wrong.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def compile_objective(data: Data) -> tuple[cx.Program, cx.Executable, cx.Compile
 
 
 def build_solvers(folder: Path, show: Callable[[str], None]) -> tuple[Any, Any]:
-    """Build the two modules with Meson, from scratch, and import them."""
+    """Build both modules from scratch with Meson and import them."""
     meson = [sys.executable, "-m", "mesonbuild.mesonmain"]
     setup = [*meson, "setup", folder, Path(__file__).parent]
     if (folder / "meson-private").is_dir():
@@ -54,8 +54,8 @@ def build_solvers(folder: Path, show: Callable[[str], None]) -> tuple[Any, Any]:
 
 
 def run(command: list[Any], show: Callable[[str], None]) -> None:
-    """Run a command, showing its latest line; all of its output if it fails."""
-    # Meson takes the Cython and the Ninja that it finds first: those beside this interpreter.
+    """Run a command and show its latest line; if it fails, exit with all of its output."""
+    # Meson takes the first Cython and Ninja on PATH; use those of this interpreter.
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
     process = subprocess.Popen(
         [str(word) for word in command],
@@ -75,7 +75,7 @@ def run(command: list[Any], show: Callable[[str], None]) -> None:
 
 
 def minimize_with_scipy(function: Callable[[Array], tuple[Any, ...]]) -> Minimum:
-    """Minimise with SciPy a function that returns a value and a gradient."""
+    """Minimise a function that returns value and gradient, with SciPy."""
     tolerances = {"ftol": 1e-14, "gtol": 1e-8}
     found = scipy.optimize.minimize(
         function, start(), jac=True, method="L-BFGS-B", options=tolerances
@@ -108,11 +108,11 @@ def measure(
     seconds: float,
     show: Callable[[str], None],
 ) -> dict[str, list[float]]:
-    """Return the seconds of one call, by the way of calling; entry i of each is from round i.
+    """Return the seconds per call of each way of calling, one entry per round.
 
-    The ways take turns with about as many calls each, so that all of them see the same machine. In
-    the native solvers a call is a whole minimisation, thread and copies of the data included, over
-    its evaluations.
+    The ways take turns so that the load of the machine affects all of them alike. For the native
+    solvers it is the time of a whole minimisation, including the thread and the copies of the data,
+    divided by its evaluations.
     """
     jitted = jax.jit(jax.value_and_grad(objective))
     device_data = [jnp.asarray(array) for array in data]
@@ -159,14 +159,14 @@ def measure(
 
 
 def main() -> int:
-    """Run the demo; return 1 when a minimum is not the known one."""
+    """Run the demo; return 1 if a minimum is wrong."""
     parser = argparse.ArgumentParser(description="Fits a model from C++ and Cython threads.")
     folder = Path("build", f"demo-{sys.version_info[0]}.{sys.version_info[1]}")
     parser.add_argument("--build-folder", type=Path, default=folder, help=f"default: {folder}")
     parser.add_argument("--seconds", type=float, default=10.0, help="time for the measurement")
     arguments = parser.parse_args()
 
-    jax.config.update("jax_enable_x64", True)  # for jax.jit; cyxla takes the declared dtypes
+    jax.config.update("jax_enable_x64", True)  # for jax.jit; cyxla uses the declared dtypes
     with step("reading the table"):
         data = load_data()
     with step("lowering and compiling the objective"):

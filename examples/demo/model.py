@@ -15,8 +15,7 @@ import cyxla
 
 Array = npt.NDArray[np.float64]
 
-# The minimum of the objective.
-OPTIMUM = 37.758946
+OPTIMUM = 37.758946  # minimum of the objective
 
 
 class Data(NamedTuple):
@@ -27,28 +26,28 @@ class Data(NamedTuple):
 
 
 class Minimum(NamedTuple):
-    """Where a solver ended."""
+    """The minimum that a solver found."""
 
     value: float
     evaluations: int
 
 
 def load_data() -> Data:
-    """Read the table that scikit-learn ships, and standardise its columns."""
+    """Return scikit-learn's table with standardised columns."""
     table = load_breast_cancer()
     features = (table.data - table.data.mean(axis=0)) / table.data.std(axis=0)
     return Data(aligned_copy(features), aligned_copy(2.0 * table.target - 1.0))
 
 
 def aligned_copy(array: Array) -> Array:
-    """Copy an array to a 64-byte-aligned address, where programs read it in place."""
+    """Return a copy at a 64-byte-aligned address, where programs read it in place."""
     copy = cyxla.aligned_empty(array.shape, array.dtype)
     copy[...] = array
     return copy
 
 
 def start() -> Array:
-    """Where every solver starts: 30 weights and the intercept, all zero."""
+    """Return the start of every solver: 30 weights and the intercept, all zero."""
     return aligned_copy(np.zeros(31))
 
 
@@ -60,7 +59,7 @@ def objective(parameters: jax.Array, features: jax.Array, labels: jax.Array) -> 
 
 
 def numpy_objective(parameters: Array, data: Data) -> tuple[float, Array]:
-    """Return the same value and its gradient, written by hand without JAX."""
+    """Return the value and gradient of `objective`, written by hand without JAX."""
     weights, intercept = parameters[:-1], parameters[-1]
     margins = data.labels * (data.features @ weights + intercept)
     value = np.logaddexp(0.0, -margins).sum() + 0.5 * weights @ weights

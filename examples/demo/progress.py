@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shows what a long step is at: a spinner on a terminal, now and then a line in a log file."""
+"""Shows the progress of a long step: a spinner on a terminal, periodic lines in a log file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _WIDTH = 78
 
 @contextlib.contextmanager
 def step(title: str) -> Iterator[Callable[[str], None]]:
-    """Announce a step and print how long it took; call what it gives to say where it is."""
+    """Announce a step and print its duration. Yields a function that sets the displayed state."""
     display = _Display(title)
     watcher = threading.Thread(target=display.watch, daemon=True)
     print(f"==> {title}", flush=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prints what ran, where the solvers ended, and what a call costs."""
+"""Prints the setting, the minima of the solvers, and the time of a call."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _DISTRIBUTIONS = ("jax", "jaxlib", "numpy", "scipy", "cython")
 
 
 def print_setting(program: cx.Program, compiled: cx.CompileStatistics) -> None:
-    """Print what ran, and on what."""
+    """Print versions, machine, plugin and program."""
     info = cx.runtime_info()
     version = ".".join(map(str, info.api_version))
     versions = ", ".join(f"{name} {metadata.version(name)}" for name in _DISTRIBUTIONS)
@@ -40,7 +40,7 @@ def print_setting(program: cx.Program, compiled: cx.CompileStatistics) -> None:
 
 
 def print_minima(minima: Mapping[str, Minimum]) -> None:
-    """Print where each solver ended, beside the known minimum."""
+    """Print the minimum of each solver and its distance from the known one."""
     print()
     print(f"{'Minimum':<30}{'value':>12}{'off by':>12}{'evaluations':>14}")
     for way, (value, evaluations) in minima.items():
@@ -48,7 +48,7 @@ def print_minima(minima: Mapping[str, Minimum]) -> None:
 
 
 def print_times(times: Mapping[str, list[float]]) -> None:
-    """Print what a call takes: its time, and its ratio to that of `jax.jit` within a round."""
+    """Print the time of a call, and the ratio of `jax.jit` to it within a round."""
     of_jax = times[JAX_CALL]
     print()
     print(f"{'Value and gradient, once':<30}{'median':>11}{'best tenth':>13}", end="")
@@ -58,10 +58,8 @@ def print_times(times: Mapping[str, list[float]]) -> None:
         ratio = statistics.median(a / b for a, b in zip(of_jax, own, strict=True))
         print(f"{way:<30}{median * 1e6:>8.1f} us{fast * 1e6:>10.1f} us", end="")
         print(f"{1 / median:>17,.0f}{ratio:>11.1f} times")
-    print(
-        f"Of {len(of_jax)} rounds in which the ways take turns. On a thread: a whole minimisation,"
-    )
-    print("with starting the thread and copying the data, over its evaluations.")
+    print(f"From {len(of_jax)} interleaved rounds. On a thread: the time of a whole minimisation,")
+    print("with starting the thread and copying the data, divided by its evaluations.")
 
 
 def _processor() -> str:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A solver in a plain CPython module. Its loop runs on a std::thread and calls a program that cyxla
-// compiled; the thread knows nothing of Python.
+// A solver in a plain CPython module. Its loop runs on a std::thread, without Python, and calls a
+// program that cyxla compiled.
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <cyxla/cyxla_import.h>
@@ -60,7 +60,7 @@ class Objective {
   std::span<const double> gradient() const { return gradient_; }
   int evaluations() const { return evaluations_; }
 
-  // The value at point(); afterwards gradient() is the one there.
+  // Returns the value at point() and updates gradient().
   double operator()() {
     ++evaluations_;
     call_();
@@ -95,8 +95,8 @@ double dot(std::span<const double> a, std::span<const double> b) {
   return sum;
 }
 
-// Gradient descent with the step lengths of Barzilai and Borwein. A step is halved until the value
-// is below the largest of the last ten. Leaves the minimum in point() and returns its value.
+// Gradient descent with Barzilai-Borwein step lengths. A step is halved until the value is below
+// the largest of the last ten. Leaves the minimum in point() and returns its value.
 double minimize(Objective& objective) {
   const std::span<double> point = objective.point();
   double value = objective();
@@ -105,7 +105,7 @@ double minimize(Objective& objective) {
   std::array<double, 10> recent;
   recent.fill(value);
   double step = 1 / std::sqrt(dot(slope, slope));
-  // Written so that a nan goes on, to the limit of evaluations.
+  // Negated so that NaN continues to the limit of evaluations.
   for (std::size_t iteration = 0; !(std::sqrt(dot(slope, slope)) <= kTolerance); ++iteration) {
     const double bound = *std::ranges::max_element(recent);
     const double decrease = 1e-4 * dot(slope, slope);
@@ -153,7 +153,7 @@ struct Minimum {
   int evaluations = 0;
 };
 
-// Runs the solver on a thread of its own; the minimum replaces `parameters`.
+// Runs the solver on its own thread; the minimum replaces `parameters`.
 Minimum minimize_on_thread(const cyxla::Program& program, std::span<double> parameters,
                            std::span<const double> features, std::span<const double> labels) {
   const GilRelease release;
@@ -214,9 +214,8 @@ PyObject* py_minimize(PyObject*, PyObject* arguments) {
 PyMethodDef methods[] = {
     {"minimize", py_minimize, METH_VARARGS,
      "minimize(executable, parameters, features, labels) -> (value, evaluations)\n\n"
-     "Minimises on a thread without the GIL. The arrays are float64 and C-contiguous; "
-     "`parameters`\n"
-     "is the start, and the minimum afterwards."},
+     "Minimises on a thread without the GIL. The arrays are float64 and C-contiguous;\n"
+     "`parameters` is the start, and the minimum afterwards."},
     {},
 };
 

@@ -40,7 +40,7 @@ cdef struct Problem:
     Input inputs[3]
     void* outputs[2]
     int evaluations
-    char message[1024]  # why it failed; empty when it did not
+    char message[1024]  # the reason of a failure; empty on success
 
 
 cdef extern from "<thread>" namespace "std" nogil:
@@ -111,7 +111,7 @@ def minimize(
 
 
 cdef int check_signature(const Problem* problem) except -1:
-    """Refuse a program that `execute` cannot check: one with other inputs or outputs in number."""
+    """Check the numbers of inputs and outputs, which `execute` cannot check."""
     cdef const ProgramSpec* spec = problem.spec
     if (
         spec.num_inputs != 3
@@ -124,7 +124,7 @@ cdef int check_signature(const Problem* problem) except -1:
     return 0
 
 
-# From here on nothing knows Python.
+# The functions below run without Python.
 
 cdef void run(Problem* problem) noexcept nogil:
     if minimize_problem(problem) != 0 and problem.message[0] == 0:
@@ -144,8 +144,8 @@ cdef double dot(const double* a, const double* b, size_t size) noexcept nogil:
     return total
 
 
-# Gradient descent with the step lengths of Barzilai and Borwein. A step is halved until the value
-# is below the largest of the last ten.
+# Gradient descent with Barzilai-Borwein step lengths. A step is halved until the value is below the
+# largest of the last ten.
 cdef int minimize_problem(Problem* problem) noexcept nogil:
     cdef size_t i, size = problem.size
     cdef int k, iteration = 0
@@ -157,7 +157,7 @@ cdef int minimize_problem(Problem* problem) noexcept nogil:
     for k in range(NUM_RECENT):
         recent[k] = problem.value
     step = 1 / sqrt(dot(problem.slope, problem.slope, size))
-    while not sqrt(dot(problem.slope, problem.slope, size)) <= TOLERANCE:  # nan goes on
+    while not sqrt(dot(problem.slope, problem.slope, size)) <= TOLERANCE:  # NaN continues
         bound = recent[0]
         for k in range(NUM_RECENT):
             bound = fmax(bound, recent[k])

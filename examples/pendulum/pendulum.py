@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Integrates a pendulum's motion in C, C++ and Cython; its equation is a JAX function.
+"""Integrates the motion of a pendulum, a JAX function, in C, C++ and Cython.
 
 meson setup build/pendulum examples/pendulum && meson compile -C build/pendulum
 PYTHONPATH=build/pendulum python examples/pendulum/pendulum.py
@@ -22,7 +22,7 @@ def rate(state):
 
 
 def energy(state):
-    """Return what a motion without friction keeps."""
+    """Return the energy, which stays constant without friction."""
     angle, speed = state
     return speed**2 / 2 - np.cos(angle)
 

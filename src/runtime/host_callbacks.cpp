@@ -42,7 +42,10 @@ struct HostExecutions {
 HostExecutions& host_executions = *new HostExecutions;
 
 // The number from which XLA derives the size of its pools.
-int pool_threads() noexcept {
+int pool_threads(std::optional<std::size_t> cap) noexcept {
+  if (cap) {
+    return static_cast<int>(*cap);
+  }
   for (const char* name : {"PJRT_NPROC", "NPROC"}) {
     const char* const value = std::getenv(name);
     if (const int count = value == nullptr ? 0 : std::atoi(value); count > 0) {
@@ -83,8 +86,8 @@ void set_host(const Host& host) noexcept {
   pjrt::set_host_function(call_host);
 }
 
-void note_pool(bool is_synchronous) noexcept {
-  may_wait.store(is_synchronous ? pool_threads() - 1 : 0, std::memory_order_relaxed);
+void note_pool(bool is_synchronous, std::optional<std::size_t> threads) noexcept {
+  may_wait.store(is_synchronous ? pool_threads(threads) - 1 : 0, std::memory_order_relaxed);
 }
 
 void expect_failure() noexcept {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "pjrt/ffi/host_callback.h"
 #include "runtime/program.h"
@@ -23,10 +25,10 @@ struct Host {
 // Call this once, before compiling the first program that calls the host.
 void set_host(const Host& host) noexcept;
 
-// Call this after making the client, in the same environment, because it reads the size of the pool
-// from there as the plugin does. On a plugin that executes asynchronously, an execution started on
-// one of its own threads never ends; on one that executes on the calling thread it does.
-void note_pool(bool is_synchronous) noexcept;
+// Tells how many threads the plugin's pool has: `threads` where it was capped, otherwise what the
+// plugin reads in the environment. On a plugin that executes asynchronously, an execution started
+// on one of its own threads never ends; on one that executes on the calling thread it does.
+void note_pool(bool is_synchronous, std::optional<std::size_t> threads = {}) noexcept;
 
 // expect_failure() announces that the host will collect the failure of this thread's next
 // execution. take_failure() returns that failure's number, or 0.

@@ -82,7 +82,7 @@ Runtime& Runtime::load(LoadRequest request) {
   }
   pjrt::Client client = pjrt::Client::create(plugin.api(), request.options);
   pool_size.reset();
-  note_pool(is_synchronous);
+  note_pool(is_synchronous, request.threads);
   std::unique_ptr<Runtime> runtime(new Runtime(plugin, std::move(client)));
   if (pthread_atfork(nullptr, nullptr,
                      [] { forked_child.store(true, std::memory_order_relaxed); }) != 0) {
