@@ -194,6 +194,18 @@ TEST_F(HostCallbacksTest, AThreadIsCountedOnce) {
   EXPECT_TRUE(permitted);
 }
 
+TEST_F(HostCallbacksTest, ACapOnTheThreadsIsTheSizeOfThePool) {
+  const ProgramReference program = compile(kProgram);
+  const auto permitted = [&](std::size_t threads) {
+    note_pool(true, threads);
+    bool result = false;
+    call_back([&] { result = permits(*program); });
+    return result;
+  };
+  EXPECT_FALSE(permitted(1));
+  EXPECT_TRUE(permitted(2));
+}
+
 TEST_F(HostCallbacksTest, TheSizeOfThePoolIsReadAsThePluginReadsIt) {
   const ProgramReference program = compile(kProgram);
   const auto permitted = [&](const char* pjrt_nproc, const char* nproc) {
