@@ -8,9 +8,10 @@
 
 namespace cyxla {
 
-// What kind of thing went wrong; each kind is one exception class in Python.
+// What kind of thing went wrong; each kind is one exception class in Python. The numbers are
+// CYXLA_ERROR_INTERNAL and so on of cyxla.h, where 0 stands for no error.
 enum class ErrorCode {
-  kInternal,
+  kInternal = 1,
   kArgument,
   kPlugin,
   kCompile,

@@ -30,7 +30,7 @@ struct ThreadState {
   bool failure_expected : 1 = false;   // in the next execution: see expect_failure()
   bool lacks_message : 1 = false;      // there was no memory for the last failure's
   bool has_ended : 1 = false;          // its slot and `failures` are given back
-  std::uint8_t code = 0;               // the last failure's ErrorCode
+  std::uint8_t code = 0;               // the last failure's ErrorCode, or 0
   ThreadFailures* failures = nullptr;  // owned
 };
 static_assert(sizeof(ThreadState) == 16);
