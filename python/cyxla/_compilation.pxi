@@ -28,11 +28,21 @@ cdef vector[CoreArrayType] core_types(types) except *:
     return result
 
 
+cdef vector[string] core_names(names) except *:
+    # Backslashes stand for what UTF-8 cannot encode: half of a surrogate pair.
+    cdef vector[string] result
+    for name in names or ():
+        result.push_back(<string>name.encode("utf-8", "backslashreplace"))
+    return result
+
+
 cdef Signature core_signature(
-    str name, tuple inputs, tuple outputs, bint needs_python, in_place_outputs
+    str name, tuple inputs, tuple outputs, input_names, output_names, bint needs_python, in_place_outputs
 ) except *:
     cdef Signature signature
     signature.name = name.encode()
+    signature.input_names = core_names(input_names)
+    signature.output_names = core_names(output_names)
     signature.inputs = core_types(inputs)
     signature.outputs = core_types(outputs)
     signature.needs_python = needs_python
@@ -57,8 +67,8 @@ cdef object executable_of(Program* program, str name, tuple inputs, tuple output
 
 def compile_code(
     bytes code, str code_format, overrides, str name, inputs, outputs, bint needs_python, input_names=None,
-    in_place_outputs=(), str route="pjrt", str route_reason="", bint may_fork=True, *, bytes debug_options=b"",
-    host_callbacks=None, bint keep=False,
+    in_place_outputs=(), str route="pjrt", str route_reason="", bint may_fork=True, *, output_names=None,
+    bytes debug_options=b"", host_callbacks=None, bint keep=False,
 ):
     """Compile a program with the loaded plugin.
 
@@ -78,7 +88,9 @@ def compile_code(
     cdef string core_format = code_format.encode()
     cdef string serialized
     inputs, outputs, in_place_outputs = tuple(inputs), tuple(outputs), tuple(in_place_outputs)
-    cdef Signature signature = core_signature(name, inputs, outputs, needs_python, in_place_outputs)
+    cdef Signature signature = core_signature(
+        name, inputs, outputs, input_names, output_names, needs_python, in_place_outputs
+    )
     cdef RouteRequest request = core_route(route, route_reason, may_fork)
     if host_callbacks is not None:
         signature.host_callbacks = shared_reference(host_callbacks)
@@ -114,7 +126,7 @@ def compile_code(
 
 def load_code(
     bytes serialized, str name, inputs, outputs, bint marks_donation, input_names=None, in_place_outputs=(),
-    str route="pjrt", str route_reason="", bint may_fork=True,
+    str route="pjrt", str route_reason="", bint may_fork=True, *, output_names=None,
 ):
     """An Executable from what `compile_code` kept, made by this plugin; the other arguments are those given there.
 
@@ -124,7 +136,9 @@ def load_code(
     cdef Program* program
     cdef string core_serialized = serialized
     inputs, outputs, in_place_outputs = tuple(inputs), tuple(outputs), tuple(in_place_outputs)
-    cdef Signature signature = core_signature(name, inputs, outputs, False, in_place_outputs)
+    cdef Signature signature = core_signature(
+        name, inputs, outputs, input_names, output_names, False, in_place_outputs
+    )
     cdef RouteRequest request = core_route(route, route_reason, may_fork)
     signature.marks_donation = marks_donation
     cdef WaitLength length

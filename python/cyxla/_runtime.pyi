@@ -79,6 +79,7 @@ def compile_code(
     route_reason: str = "",
     may_fork: bool = True,
     *,
+    output_names: Sequence[str] | None = None,
     debug_options: bytes = b"",
     host_callbacks: object = None,
     keep: bool = False,
@@ -94,6 +95,8 @@ def load_code(
     route: str = "pjrt",
     route_reason: str = "",
     may_fork: bool = True,
+    *,
+    output_names: Sequence[str] | None = None,
 ) -> Executable: ...
 def write_program_file(
     name: str,

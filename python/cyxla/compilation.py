@@ -241,6 +241,7 @@ def _from_cache(
             [array.name for array in program.inputs],
             entry.destinations,
             *settings.route,
+            output_names=[array.name for array in program.outputs],
         )
     except Error:  # whatever the plugin has against it, compiling again says it better
         return None
@@ -278,6 +279,7 @@ def _compile_code(
             [array.name for array in program.inputs],
             destinations,
             *settings.route,
+            output_names=[array.name for array in program.outputs],
             debug_options=settings.debug_options,
             host_callbacks=program.host_callbacks,
             keep=keep,
