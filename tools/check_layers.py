@@ -43,7 +43,7 @@ PJRT_HEADER = "pjrt_c_api.h"
 PJRT_HEADER_USERS = ("src/pjrt/", "python/cyxla/_pjrt.pxd")
 
 MAX_LINES = 400
-SHORTER_FILES = {"include/cyxla/cyxla.h": 150, "src/runtime/execute.cpp": 200}
+SHORTER_FILES = {"include/cyxla/cyxla.h": 220, "src/runtime/execute.cpp": 200}
 
 # Only these know JAX. The second set works without it, so it imports JAX, and the first set, late:
 # inside functions, or for type checkers alone.

@@ -36,7 +36,7 @@ class Array {
     std::ranges::copy(values, memory_.get());
   }
   std::span<double> values() const { return {memory_.get(), size_}; }
-  cyxla_input input() const { return cyxla::input(std::span<const double>(values())); }
+  cyxla_input input() const { return cyxla::input(values()); }
 
  private:
   std::unique_ptr<double, void (*)(void*)> memory_;
@@ -69,15 +69,8 @@ class Objective {
 
  private:
   cyxla::Call bind(const cyxla::Program& program) {
-    const cyxla_program_spec& spec = program.spec();
-    if (spec.num_outputs != 2 || spec.output_types[0] != cyxla::ElementType<double>::value ||
-        spec.output_bytes[0] != sizeof(double) ||
-        spec.output_bytes[1] != gradient_.size() * sizeof(double)) {
-      throw std::invalid_argument("the program must return a value and a gradient in float64");
-    }
-    const std::array inputs = {point_.input(), features_.input(), labels_.input()};
-    const std::array<void*, 2> outputs = {&value_, gradient_.data()};
-    return program.prepare(inputs, outputs);
+    return program.prepare({point_.input(), features_.input(), labels_.input()},
+                           {cyxla::output(value_), cyxla::output(gradient_)});
   }
 
   Array point_, features_, labels_;

@@ -7,7 +7,6 @@
 #include <array>
 #include <exception>
 #include <span>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 
@@ -16,14 +15,7 @@ static const cyxla_api* api;
 static void advance(const cyxla::Program& program, std::span<double> state, double step,
                     long num_steps) {
   std::array<double, 2> rate = {};
-  const cyxla_program_spec& spec = program.spec();
-  if (spec.num_outputs != 1 || spec.output_types[0] != CYXLA_F64 ||
-      spec.output_bytes[0] != sizeof(rate)) {
-    throw std::invalid_argument("the program must return a rate of two doubles");
-  }
-  const std::array inputs = {cyxla::input(std::span<const double>(state))};
-  const std::array<void*, 1> outputs = {rate.data()};
-  const cyxla::Call call = program.prepare(inputs, outputs);
+  cyxla::Call call = program.prepare({cyxla::input(state)}, {cyxla::output(rate)});
   for (long i = 0; i < num_steps; ++i) {
     call();
     state[0] += step * rate[0];

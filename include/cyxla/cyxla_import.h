@@ -14,7 +14,8 @@
 #include "cyxla.h"
 
 /* The function table, valid for the life of the process. Needs the GIL. NULL with ImportError set
- * when cyxla is not installed or was built with another ABI version than this module. */
+ * when cyxla is not installed, has another ABI version than this module was compiled for, or has
+ * shorter structs, which older versions of cyxla have. */
 static inline const cyxla_api* cyxla_import(void) {
   const cyxla_api* api;
   PyObject* module =
@@ -33,13 +34,21 @@ static inline const cyxla_api* cyxla_import(void) {
     }
     return NULL;
   }
-  if (api->abi_version != CYXLA_ABI_VERSION || api->struct_size < sizeof(cyxla_api)) {
+  /* Tables of all versions begin with struct_size and abi_version; the rest may differ. */
+  if (api->abi_version != CYXLA_ABI_VERSION) {
     PyErr_Format(PyExc_ImportError,
-                 "this module was compiled for cyxla ABI version %d (function table of %zu bytes), "
-                 "the installed cyxla "
-                 "has ABI version %d (%zu bytes); rebuild the module against the installed cyxla",
-                 (int)CYXLA_ABI_VERSION, sizeof(cyxla_api), (int)api->abi_version,
-                 api->struct_size);
+                 "this module was compiled for cyxla ABI version %d, the installed cyxla has ABI "
+                 "version %d; rebuild the module against the installed cyxla",
+                 (int)CYXLA_ABI_VERSION, (int)api->abi_version);
+    return NULL;
+  }
+  if (api->struct_size < sizeof(cyxla_api) || api->spec_size < sizeof(cyxla_program_spec)) {
+    PyErr_Format(PyExc_ImportError,
+                 "this module was compiled for a newer cyxla of ABI version %d (cyxla_api of %zu "
+                 "bytes, cyxla_program_spec of %zu), the installed cyxla has %zu and %zu bytes; "
+                 "upgrade cyxla, or rebuild the module against the installed cyxla",
+                 (int)CYXLA_ABI_VERSION, sizeof(cyxla_api), sizeof(cyxla_program_spec),
+                 api->struct_size, (size_t)api->spec_size);
     return NULL;
   }
   return api;

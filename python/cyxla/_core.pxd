@@ -100,6 +100,8 @@ cdef extern from "runtime/signature.h" namespace "cyxla::runtime" nogil:
         string name
         vector[CoreArrayType] inputs
         vector[CoreArrayType] outputs
+        vector[string] input_names
+        vector[string] output_names
         cpp_bool needs_python
         cpp_bool marks_donation
         vector[size_t] in_place_outputs
@@ -162,6 +164,8 @@ cdef extern from "runtime/error_log.h" namespace "cyxla::runtime" nogil:
         string message
     CoreErrorInfo core_error_info "cyxla::runtime::error_info"() except +
     size_t core_last_error "cyxla::runtime::last_error"(char* buffer, size_t size) noexcept
+    int32_t core_last_error_number "cyxla::runtime::last_error_number"() noexcept
+    void core_clear_error "cyxla::runtime::clear_error"() noexcept
 
 cdef extern from "runtime/execute.h" namespace "cyxla::runtime" nogil:
     int core_execute "cyxla::runtime::execute"(
@@ -169,6 +173,7 @@ cdef extern from "runtime/execute.h" namespace "cyxla::runtime" nogil:
     Call* core_prepare "cyxla::runtime::prepare"(
         const ProgramSpec* spec, const Input* inputs, void* const* outputs, int zero_copy) noexcept
     int core_call "cyxla::runtime::call"(Call* prepared) noexcept
+    int core_rebind "cyxla::runtime::rebind"(Call* prepared, size_t index, const void* address) noexcept
     void core_discard "cyxla::runtime::discard"(Call* prepared) noexcept
 
 cdef extern from "runtime/references.h" namespace "cyxla::runtime" nogil:

@@ -6,13 +6,27 @@
 
 A module that cimports this calls `cyxla.check_abi(ABI_VERSION)` when it is imported.
 """
-from libc.stdint cimport int32_t, uint32_t
+from libc.stdint cimport int32_t, int64_t, uint32_t
 
 cdef extern from "cyxla/cyxla.h" nogil:
     enum:
         ABI_VERSION "CYXLA_ABI_VERSION"
         ALIGNMENT "CYXLA_ALIGNMENT"
         NEEDS_PYTHON "CYXLA_NEEDS_PYTHON"
+        ROUTE_PJRT "CYXLA_ROUTE_PJRT"
+        ROUTE_DIRECT "CYXLA_ROUTE_DIRECT"
+
+    # What last_error_code() returns.
+    enum:
+        ERROR_NONE "CYXLA_ERROR_NONE"
+        ERROR_INTERNAL "CYXLA_ERROR_INTERNAL"
+        ERROR_ARGUMENT "CYXLA_ERROR_ARGUMENT"
+        ERROR_PLUGIN "CYXLA_ERROR_PLUGIN"
+        ERROR_COMPILE "CYXLA_ERROR_COMPILE"
+        ERROR_EXECUTION "CYXLA_ERROR_EXECUTION"
+        ERROR_UNSUPPORTED "CYXLA_ERROR_UNSUPPORTED"
+        ERROR_SHUTDOWN "CYXLA_ERROR_SHUTDOWN"
+        ERROR_FORK "CYXLA_ERROR_FORK"
 
     ctypedef struct Input "cyxla_input":
         const void* data
@@ -25,12 +39,20 @@ cdef extern from "cyxla/cyxla.h" nogil:
         int32_t route
         size_t num_inputs
         size_t num_outputs
+        const void* impl
         const int32_t* input_types
         const size_t* input_elements
         const size_t* input_bytes
         const int32_t* output_types
+        const size_t* output_elements
         const size_t* output_bytes
-        const void* impl
+        const size_t* input_ranks
+        const size_t* output_ranks
+        const int64_t* const* input_dimensions
+        const int64_t* const* output_dimensions
+        const char* const* input_names
+        const char* const* output_names
+        const char* name
 
     ctypedef struct Call "cyxla_call":
         pass
@@ -53,8 +75,16 @@ cdef Call* prepare(
 cdef int call(Call* prepared) noexcept nogil
 cdef void discard(Call* prepared) noexcept nogil
 
+# Binds an input or output of a prepared call to another address; `index` counts the inputs, then the
+# outputs. 0, or -1 with the reason in last_error(), and the old address stays bound.
+cdef int rebind(Call* prepared, size_t index, const void* address) noexcept nogil
+
 # This thread's last message, cut to `size` bytes; the length of the whole message.
 cdef size_t last_error(char* buffer, size_t size) noexcept nogil
+
+# ERROR_EXECUTION and so on for this thread's last failure; clear_error() removes code and message.
+cdef int32_t last_error_code() noexcept nogil
+cdef void clear_error() noexcept nogil
 
 # Memory at a 64-byte-aligned address, NULL when there is none left.
 cdef void* aligned_memory(size_t size) noexcept nogil

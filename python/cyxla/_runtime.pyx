@@ -70,8 +70,17 @@ cdef int call(Call* prepared) noexcept nogil:
 cdef void discard(Call* prepared) noexcept nogil:
     core_discard(prepared)
 
+cdef int rebind(Call* prepared, size_t index, const void* address) noexcept nogil:
+    return core_rebind(prepared, index, address)
+
 cdef size_t last_error(char* buffer, size_t size) noexcept nogil:
     return core_last_error(buffer, size)
+
+cdef int32_t last_error_code() noexcept nogil:
+    return core_last_error_number()
+
+cdef void clear_error() noexcept nogil:
+    core_clear_error()
 
 cdef void* aligned_memory(size_t size) noexcept nogil:
     return core_aligned_memory(size)

@@ -40,7 +40,7 @@ def check_abi(version: int) -> None:
     try:
         own = abi_version()
     except Error as error:
-        raise AbiError(f"the ABI version of cyxla cannot be told: {error}") from error
+        raise AbiError(f"the ABI version of cyxla cannot be determined: {error}") from error
     if not isinstance(version, int) or isinstance(version, bool):
         raise AbiError(
             f"check_abi takes the ABI_VERSION that a module was compiled with, an int, not "

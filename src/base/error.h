@@ -8,9 +8,10 @@
 
 namespace cyxla {
 
-// The kind of failure; each maps to one exception class in Python.
+// The kind of failure; each maps to one exception class in Python. The numbers are those of
+// CYXLA_ERROR_INTERNAL and the others in cyxla.h, where 0 stands for no error.
 enum class ErrorCode {
-  kInternal,
+  kInternal = 1,
   kArgument,
   kPlugin,
   kCompile,

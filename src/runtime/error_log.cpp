@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/error_log.h"
 
+#include <cyxla/cyxla.h>
 #include <pthread.h>
 
 #include <algorithm>
@@ -14,6 +15,20 @@
 
 namespace cyxla::runtime {
 namespace {
+
+// The public header's codes are those of ErrorCode.
+#define CYXLA_SAME_CODE(name, code) \
+  static_assert(static_cast<int>(CYXLA_ERROR_##name) == static_cast<int>(ErrorCode::code))
+CYXLA_SAME_CODE(INTERNAL, kInternal);
+CYXLA_SAME_CODE(ARGUMENT, kArgument);
+CYXLA_SAME_CODE(PLUGIN, kPlugin);
+CYXLA_SAME_CODE(COMPILE, kCompile);
+CYXLA_SAME_CODE(EXECUTION, kExecution);
+CYXLA_SAME_CODE(UNSUPPORTED, kUnsupported);
+CYXLA_SAME_CODE(SHUTDOWN, kShutdown);
+CYXLA_SAME_CODE(FORK, kFork);
+#undef CYXLA_SAME_CODE
+static_assert(CYXLA_ERROR_NONE == decltype(ThreadState::code){}, "a thread that never failed");
 
 constexpr std::string_view kNoMemory =
     "out of memory: a call of this thread failed, and its message could not be kept; error_info() "
@@ -86,7 +101,20 @@ std::size_t last_error(char* buffer, std::size_t size) noexcept {
   return message.size();
 }
 
-ErrorCode last_error_code() noexcept { return static_cast<ErrorCode>(thread_state.code); }
+ErrorCode last_error_code() noexcept {
+  return thread_state.code == CYXLA_ERROR_NONE ? ErrorCode::kInternal
+                                               : static_cast<ErrorCode>(thread_state.code);
+}
+
+std::int32_t last_error_number() noexcept { return thread_state.code; }
+
+void clear_error() noexcept {
+  thread_state.code = CYXLA_ERROR_NONE;
+  thread_state.lacks_message = false;
+  if (thread_state.failures != nullptr) {
+    thread_state.failures->message_size = 0;
+  }
+}
 
 ErrorInfo error_info() {
   ProcessLog& log = process_log();

@@ -19,6 +19,10 @@ namespace cyxla::runtime {
 std::size_t last_error(char* buffer, std::size_t size) noexcept;
 // The kind of this thread's last failure; kInternal when it never failed.
 ErrorCode last_error_code() noexcept;
+// The same as CYXLA_ERROR_ARGUMENT and so on; CYXLA_ERROR_NONE when it never failed.
+std::int32_t last_error_number() noexcept;
+// Forgets this thread's last failure; the process's messages and count stay.
+void clear_error() noexcept;
 
 // All failures of the process since it started and the last one's message.
 struct ErrorInfo {

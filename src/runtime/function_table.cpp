@@ -13,6 +13,7 @@ cyxla_api make_function_table(const cyxla_program_spec* (*program_spec)(void*)) 
   cyxla_api table = {};
   table.struct_size = sizeof table;
   table.abi_version = CYXLA_ABI_VERSION;
+  table.spec_size = sizeof(cyxla_program_spec);
   table.execute = execute;
   table.program_spec = program_spec;
   table.retain = retain;
@@ -24,6 +25,9 @@ cyxla_api make_function_table(const cyxla_program_spec* (*program_spec)(void*)) 
   table.aligned_memory = allocate_aligned;
   table.free_aligned = free_aligned;
   table.itemsize = pjrt::itemsize;
+  table.last_error_code = last_error_number;
+  table.clear_error = clear_error;
+  table.rebind = rebind;
   return table;
 }
 

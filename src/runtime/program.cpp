@@ -64,26 +64,39 @@ void Program::set_direct(std::unique_ptr<direct::Executable> executable, bool is
   spec_.route = CYXLA_ROUTE_DIRECT;
 }
 
+Program::SpecArrays::SpecArrays(const std::vector<ArrayType>& arrays,
+                                const std::vector<std::string>& array_names) {
+  for (std::size_t i = 0; i < arrays.size(); ++i) {
+    types.push_back(arrays[i].element_type);
+    elements.push_back(arrays[i].num_elements());
+    bytes.push_back(arrays[i].size_bytes());
+    ranks.push_back(arrays[i].dimensions.size());
+    dimensions.push_back(arrays[i].dimensions.data());
+    names.push_back(i < array_names.size() ? array_names[i].c_str() : "");
+  }
+}
+
 void Program::fill_spec() {
-  for (const ArrayType& input : signature_.inputs) {
-    input_types_.push_back(input.element_type);
-    input_elements_.push_back(input.num_elements());
-    input_bytes_.push_back(input.size_bytes());
-  }
-  for (const ArrayType& output : signature_.outputs) {
-    output_types_.push_back(output.element_type);
-    output_bytes_.push_back(output.size_bytes());
-  }
+  input_arrays_ = SpecArrays(signature_.inputs, signature_.input_names);
+  output_arrays_ = SpecArrays(signature_.outputs, signature_.output_names);
   spec_.struct_size = sizeof spec_;
   spec_.flags = signature_.needs_python ? CYXLA_NEEDS_PYTHON : 0;
   spec_.num_inputs = signature_.inputs.size();
   spec_.num_outputs = signature_.outputs.size();
-  spec_.input_types = input_types_.data();
-  spec_.input_elements = input_elements_.data();
-  spec_.input_bytes = input_bytes_.data();
-  spec_.output_types = output_types_.data();
-  spec_.output_bytes = output_bytes_.data();
   spec_.impl = this;
+  spec_.input_types = input_arrays_.types.data();
+  spec_.input_elements = input_arrays_.elements.data();
+  spec_.input_bytes = input_arrays_.bytes.data();
+  spec_.output_types = output_arrays_.types.data();
+  spec_.output_elements = output_arrays_.elements.data();
+  spec_.output_bytes = output_arrays_.bytes.data();
+  spec_.input_ranks = input_arrays_.ranks.data();
+  spec_.output_ranks = output_arrays_.ranks.data();
+  spec_.input_dimensions = input_arrays_.dimensions.data();
+  spec_.output_dimensions = output_arrays_.dimensions.data();
+  spec_.input_names = input_arrays_.names.data();
+  spec_.output_names = output_arrays_.names.data();
+  spec_.name = signature_.name.c_str();
 }
 
 Program::Release Program::release_spec() noexcept {

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/aligned_memory.h"
 #include "direct/load/executable.h"
 #include "direct/read/program_facts.h"
 #include "pjrt/client.h"
@@ -94,6 +95,19 @@ class Program {
   static constexpr std::size_t kNumSegments = 40;
   using Segment = std::unique_ptr<std::atomic<Context*>[]>;
 
+  // What the spec says of the inputs or of the outputs, an entry for each. Points into the
+  // signature.
+  struct SpecArrays {
+    SpecArrays() = default;
+    // `array_names` is empty or has a name for each. Throws as ArrayType::size_bytes().
+    SpecArrays(const std::vector<ArrayType>& arrays, const std::vector<std::string>& array_names);
+
+    std::vector<std::int32_t> types;
+    std::vector<std::size_t> elements, bytes, ranks;
+    std::vector<const std::int64_t*> dimensions;
+    std::vector<const char*> names;
+  };
+
   std::atomic<Context*>* slot_entry(std::size_t slot, bool create);
   void fill_spec();
 
@@ -104,10 +118,9 @@ class Program {
   std::string route_reason_;
   bool is_short_ = false;
   std::optional<direct::ProgramFacts> facts_;
-  Signature signature_;
-  cyxla_program_spec spec_ = {};
-  std::vector<std::int32_t> input_types_, output_types_;
-  std::vector<std::size_t> input_elements_, input_bytes_, output_bytes_;
+  const Signature signature_;
+  SpecArrays input_arrays_, output_arrays_;
+  alignas(kAlignment) cyxla_program_spec spec_ = {};  // what a call reads is in one cache line
 
   static constexpr std::uint64_t kOwner = std::uint64_t{1} << 32;
   std::atomic<std::uint64_t> references_{kOwner};  // owners, and in the lower half retained specs

@@ -25,6 +25,10 @@ struct Signature {
   std::string name;
   std::vector<ArrayType> inputs;
   std::vector<ArrayType> outputs;
+  // Paths in the arguments and results of the Python function, in UTF-8: one for each array, or
+  // none where they are not known.
+  std::vector<std::string> input_names;
+  std::vector<std::string> output_names;
   bool needs_python = false;
   bool marks_donation = false;  // the compiled code allows an input to be donated
   // Outputs for which the compiled code takes a destination: a donated argument after the inputs.

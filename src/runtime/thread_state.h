@@ -29,7 +29,7 @@ struct ThreadState {
   bool failure_expected : 1 = false;   // of the next execution: see expect_failure()
   bool lacks_message : 1 = false;      // memory ran out for the last failure's message
   bool has_ended : 1 = false;          // its slot and `failures` were released
-  std::uint8_t code = 0;               // the last failure's ErrorCode
+  std::uint8_t code = 0;               // the last failure's ErrorCode, or 0
   ThreadFailures* failures = nullptr;  // owned
 };
 static_assert(sizeof(ThreadState) == 16);

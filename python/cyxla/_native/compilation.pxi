@@ -28,12 +28,22 @@ cdef vector[CoreArrayType] core_types(types) except *:
     return result
 
 
+cdef vector[string] core_names(arrays) except *:
+    # Backslashes stand for what UTF-8 cannot encode: half of a surrogate pair.
+    cdef vector[string] result
+    for array in arrays:
+        result.push_back(<string>array.name.encode("utf-8", "backslashreplace"))
+    return result
+
+
 cdef Signature core_signature(request, bint marks_donation) except *:
     cdef Signature signature
     program = request.program
     signature.name = program.name.encode()
     signature.inputs = core_types([array.array_type for array in program.inputs])
     signature.outputs = core_types([array.array_type for array in program.outputs])
+    signature.input_names = core_names(program.inputs)
+    signature.output_names = core_names(program.outputs)
     signature.needs_python = program.needs_python
     signature.marks_donation = marks_donation
     signature.in_place_outputs = request.destinations

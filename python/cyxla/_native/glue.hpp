@@ -24,6 +24,7 @@
 
 namespace cyxla::glue {
 
+// Indexed by ErrorCode, which begins at 1.
 inline constexpr std::size_t kNumErrorCodes = static_cast<std::size_t>(ErrorCode::kFork) + 1;
 inline std::array<PyObject*, kNumErrorCodes> exception_classes = {};
 

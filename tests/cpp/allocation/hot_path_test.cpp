@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <sys/mman.h>
 
+#include <array>
 #include <atomic>
 #include <cstdlib>
 #include <string>
@@ -229,6 +230,32 @@ TEST_F(HotPathTest, ArraysThatMove) {
         const Arrays& arrays = sets[static_cast<std::size_t>(i) % num_sets];
         return execute(&program->spec(), arrays.inputs.data(), arrays.outputs.data(), zero_copy);
       });
+    }
+  }
+}
+
+// Binding a prepared call to other addresses asks for nothing, and neither do the calls once each
+// address was seen.
+TEST_F(HotPathTest, ACallThatIsRebound) {
+  const ProgramReference program = compile(kCode);
+  for (const std::size_t offset : {0U, 8U}) {
+    const std::array<Arrays, 3> sets = {Arrays(offset), Arrays(offset), Arrays(offset)};
+    for (const int zero_copy : {0, 1}) {
+      cyxla_call* prepared =
+          prepare(&program->spec(), sets[0].inputs.data(), sets[0].outputs.data(), zero_copy);
+      ASSERT_NE(prepared, nullptr) << last_message();
+      expect_nothing("rebind", [&](int i) {
+        const Arrays& arrays = sets[static_cast<std::size_t>(i) % sets.size()];
+        int failures = 0;
+        for (std::size_t k = 0; k < arrays.inputs.size(); ++k) {
+          failures += rebind(prepared, k, arrays.inputs[k].data);
+        }
+        for (std::size_t k = 0; k < arrays.outputs.size(); ++k) {
+          failures += rebind(prepared, arrays.inputs.size() + k, arrays.outputs[k]);
+        }
+        return failures + call(prepared);
+      });
+      discard(prepared);
     }
   }
 }

@@ -28,13 +28,19 @@ double cpp_consumer_execute(PyObject* executable, const std::vector<double>& val
   }
   const cyxla::Program program(*api, *spec);
   double result = 0;
+  std::array<float, 2> pair = {};
   const std::array inputs = {cyxla::input(std::span(values)), cyxla::input(scalar)};
   const std::array<void*, 2> outputs = {&result, nullptr};
+  const std::vector<cyxla::Output> checked = {cyxla::output(result), cyxla::output(pair)};
   try {
     program.execute(inputs, outputs);
+    program.execute(inputs, checked);
+    program.execute({cyxla::input(values), cyxla::input(scalar)}, {cyxla::output(result), nullptr});
     cyxla::Call call = program.prepare(inputs, outputs);
     call();
-    const cyxla::Call moved = std::move(call);
+    cyxla::Call moved = std::move(call);
+    moved.rebind(0, cyxla::input(values));
+    moved.rebind(2, cyxla::output(std::span(pair)));
     moved();
   } catch (const cyxla::ExecutionError& error) {
     PyErr_SetString(PyExc_RuntimeError, error.what());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/error_log.h"
 
+#include <cyxla/cyxla.h>
 #include <gtest/gtest.h>
 #include <pthread.h>
 
@@ -36,6 +37,32 @@ TEST(ErrorLog, KeepsTheLastMessageAndItsKind) {
     EXPECT_EQ(last_error(text.data(), text.size()), 8U);
     EXPECT_STREQ(text.data(), "second 2");
     EXPECT_EQ(last_error_code(), ErrorCode::kArgument);
+  });
+}
+
+TEST(ErrorLog, ClearingForgetsThisThreadsFailureOnly) {
+  in_thread([] {
+    EXPECT_EQ(last_error_number(), CYXLA_ERROR_NONE);
+    clear_error();  // nothing to clear
+    record_error(ErrorCode::kExecution, "burnt");
+    EXPECT_EQ(last_error_number(), CYXLA_ERROR_EXECUTION);
+    const std::uint64_t count = error_info().count;
+    std::thread([] {
+      record_error(ErrorCode::kFork, "theirs");
+      clear_error();
+      EXPECT_EQ(last_error_number(), CYXLA_ERROR_NONE);
+    }).join();
+    EXPECT_EQ(last_error_number(), CYXLA_ERROR_EXECUTION);
+    clear_error();
+    std::array<char, 8> text = {'x'};
+    EXPECT_EQ(last_error(text.data(), text.size()), 0U);
+    EXPECT_STREQ(text.data(), "");
+    EXPECT_EQ(last_error_number(), CYXLA_ERROR_NONE);
+    EXPECT_EQ(error_info().count, count + 1);
+    EXPECT_EQ(error_info().message, "theirs");
+    record_error(ErrorCode::kShutdown, "again");
+    EXPECT_EQ(last_error(nullptr, 0), 5U);
+    EXPECT_EQ(last_error_number(), CYXLA_ERROR_SHUTDOWN);
   });
 }
 

@@ -24,6 +24,7 @@ class FunctionTableTest : public test::RuntimeTest {
 TEST_F(FunctionTableTest, SaysWhatItIs) {
   EXPECT_EQ(table.struct_size, sizeof(cyxla_api));
   EXPECT_EQ(table.abi_version, CYXLA_ABI_VERSION);
+  EXPECT_EQ(table.spec_size, sizeof(cyxla_program_spec));
   EXPECT_EQ(table.program_spec, no_program_spec);
 }
 
@@ -61,6 +62,10 @@ TEST_F(FunctionTableTest, ExecutesThroughItsMembers) {
   values[0] = 50;
   EXPECT_EQ(table.call(call), 0);
   EXPECT_EQ(sum, 52);
+  std::int32_t other = 0;
+  EXPECT_EQ(table.rebind(call, 1, &other), 0);
+  EXPECT_EQ(table.call(call), 0);
+  EXPECT_EQ(other, 52);
   table.discard(call);
   table.release(spec);
   table.free_aligned(values);
@@ -68,11 +73,22 @@ TEST_F(FunctionTableTest, ExecutesThroughItsMembers) {
   EXPECT_EQ(fake.live(FAKE_PLUGIN_LOADED_EXECUTABLE), 0);
 }
 
+TEST_F(FunctionTableTest, NullSpecsAreIgnored) {
+  table.retain(nullptr);
+  table.release(nullptr);
+  EXPECT_EQ(table.last_error_code(), CYXLA_ERROR_NONE);
+}
+
 TEST_F(FunctionTableTest, TellsErrorsAndSizes) {
   EXPECT_EQ(table.execute(nullptr, nullptr, nullptr, 0), -1);
   std::array<char, 20> text = {};
   EXPECT_EQ(table.last_error(text.data(), text.size()), test::last_message().size());
   EXPECT_STREQ(text.data(), "the program spec is");
+  EXPECT_EQ(table.last_error_code(), CYXLA_ERROR_ARGUMENT);
+  table.clear_error();
+  EXPECT_EQ(table.last_error(text.data(), text.size()), 0U);
+  EXPECT_STREQ(text.data(), "");
+  EXPECT_EQ(table.last_error_code(), CYXLA_ERROR_NONE);
   EXPECT_EQ(table.itemsize(PJRT_Buffer_Type_C128), 16U);
   EXPECT_EQ(table.itemsize(PJRT_Buffer_Type_S4), 0U);
   EXPECT_EQ(table.itemsize(-1), 0U);

@@ -3,10 +3,10 @@
 """Values at many points, with the threads of C++ and prepared calls."""
 from cyxla._pjrt cimport PJRT_Buffer_Type_F64
 from cyxla._runtime cimport (
-    ABI_VERSION, NEEDS_PYTHON, Call, Input, ProgramSpec, call, discard, itemsize, last_error, prepare,
-    program_spec, release, retain,
+    ABI_VERSION, ERROR_NONE, NEEDS_PYTHON, Call, Input, ProgramSpec, call, clear_error, discard, itemsize,
+    last_error, last_error_code, prepare, program_spec, rebind, release, retain,
 )
-from libc.string cimport memcpy
+from libc.stdint cimport int32_t
 from libcpp.vector cimport vector
 
 import cyxla
@@ -19,7 +19,7 @@ cdef extern from "run_threads.hpp" nogil:
 
 
 cdef struct Failure:
-    bint happened
+    int32_t code
     char message[1024]
 
 
@@ -37,23 +37,23 @@ cdef void work(size_t index, void* context) noexcept nogil:
     cdef Task* task = <Task*>context
     cdef Failure* failure = &task.failures[index]
     cdef size_t size = task.spec.input_elements[0]
-    cdef vector[double] point = vector[double](size)
     cdef double value = 0
     cdef Input inputs[1]
     cdef void* outputs[2]
     cdef Call* prepared
     cdef size_t row = index
-    inputs[0] = Input(point.data(), PJRT_Buffer_Type_F64, size)
+    cdef int failed = 0
+    inputs[0] = Input(task.points, PJRT_Buffer_Type_F64, size)
     outputs[0], outputs[1] = &value, NULL
+    clear_error()
     prepared = prepare(task.spec, inputs, outputs, True)
-    failure.happened = prepared == NULL
-    while row < task.num_points and not failure.happened:
-        memcpy(point.data(), task.points + row * size, size * sizeof(double))
-        failure.happened = call(prepared) != 0
+    failed = prepared == NULL
+    while row < task.num_points and not failed:
+        failed = rebind(prepared, 0, task.points + row * size) or call(prepared)
         task.values[row] = value
         row += task.num_threads
-    if failure.happened:
-        last_error(failure.message, sizeof(failure.message))
+    failure.code = last_error_code()
+    last_error(failure.message, sizeof(failure.message))
     discard(prepared)
 
 
@@ -86,6 +86,6 @@ def evaluate(executable, const double[:, ::1] points, size_t num_threads):
     finally:
         release(task.spec)
     for failure in failures:
-        if failure.happened:
+        if failure.code != ERROR_NONE:
             raise RuntimeError(failure.message.decode("utf-8", "replace"))
     return values

@@ -167,6 +167,92 @@ def test_a_prepared_call_drops_outputs_without_destination(
     c_table.discard(call)
 
 
+@pytest.fixture(scope="module", params=["pjrt", "direct"])
+def routed_line(request: pytest.FixtureRequest) -> cyxla.Executable:
+    """As `line`, on each of the two routes."""
+    types = [jax.ShapeDtypeStruct((10,), "f4")] * 2
+    program = cyxla.lower(lambda x, y: (2 * x + y, x.sum()), types, name="line")
+    return cyxla.compile_program(program, route=request.param)[0]
+
+
+@pytest.mark.parametrize("zero_copy", [False, True])
+def test_a_prepared_call_is_bound_to_other_memory(
+    c_table: ModuleType, routed_line: cyxla.Executable, zero_copy: bool
+) -> None:
+    x, y = (place(np.zeros(10, "f4")) for _ in range(2))
+    outputs = empty_outputs(routed_line)
+    call = c_table.prepare(routed_line, described([x, y]), addresses(outputs), zero_copy)
+    bound = [x, y, *outputs]
+    choose = random.Random(2)
+    for step in range(200):
+        index = choose.randrange(4)
+        bound[index] = place(np.zeros(() if index == 3 else 10, "f4"), choose.choice(OFFSETS))
+        if index < 2 and choose.random() < 0.2:
+            bound[index] = bound[1 - index]  # both inputs are one array
+        assert c_table.rebind(call, index, bound[index].ctypes.data) == (0, "")
+        x, y, line, total = bound
+        x[:] = np.arange(10) + step
+        y[:] = 3 * step + x
+        expected = 2 * x + y, x.sum()
+        assert c_table.call(call, on_thread=step % 3 == 0) == (0, "")
+        np.testing.assert_array_equal(line, expected[0])
+        assert total == expected[1]
+    c_table.discard(call)
+
+
+def test_an_output_is_bound_over_an_input_that_is_copied(
+    c_table: ModuleType, routed_line: cyxla.Executable
+) -> None:
+    memory = place(np.zeros(40, "f4"))
+    x, y = memory[:10], place(np.ones(10, "f4"))
+    line, total = empty_outputs(routed_line)
+    call = c_table.prepare(routed_line, described([x, y]), addresses([line, total]), False)
+    for start in (0, 1, 3, 9, 16, 0):
+        x[:] = np.arange(10)
+        expected = 2 * x + y
+        assert c_table.rebind(call, 2, memory[start:].ctypes.data) == (0, "")
+        assert c_table.call(call) == (0, "")
+        np.testing.assert_array_equal(memory[start : start + 10], expected)
+        assert total == 45
+    c_table.discard(call)
+
+
+def test_a_bound_output_may_be_dropped_and_other_nulls_are_refused(
+    c_table: ModuleType, routed_line: cyxla.Executable
+) -> None:
+    x = place(np.arange(10, dtype="f4"))
+    line, total = empty_outputs(routed_line)
+    call = c_table.prepare(routed_line, described([x, x]), addresses([line, total]), True)
+    untouched = line.copy()
+    assert c_table.rebind(call, 2, 0) == (0, "")
+    for index, text in (
+        (0, "input 0 of the program line has 40 bytes, but its data is NULL"),
+        (4, "cannot rebind array 4 of the program line: it has 2 inputs and 2 outputs; the index"),
+        (-1, f"cannot rebind array {2**64 - 1} of the program line"),
+    ):
+        c_table.clear_error()
+        result, message = c_table.rebind(call, index, 0)
+        assert (result, text in message) == (-1, True)
+        assert c_table.last_error_code() == 2
+    assert c_table.call(call) == (0, "")
+    assert line.tobytes() == untouched.tobytes()
+    assert total == 45
+    c_table.discard(call)
+
+
+def test_the_last_error_is_cleared_for_this_thread_alone(
+    c_table: ModuleType, line: cyxla.Executable
+) -> None:
+    c_table.execute(line, None, None, True)
+    before = cyxla.error_info()
+    assert c_table.last_error_code() == 2
+    assert c_table.last_error(1024)[0] > 0
+    c_table.clear_error()
+    assert c_table.last_error_code() == 0
+    assert c_table.last_error(1024)[0] == 0
+    assert cyxla.error_info() == before
+
+
 def test_no_prepared_call_is_an_error_to_call_and_none_to_discard(c_table: ModuleType) -> None:
     assert c_table.call_null() == -1
     length, text = c_table.last_error(1024)

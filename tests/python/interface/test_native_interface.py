@@ -98,8 +98,50 @@ def test_the_spec_tells_the_signature(c_table: ModuleType) -> None:
         "input_elements": [6, 15],
         "input_bytes": [24, 60],
         "output_types": [F32, int(ElementType.PRED)],
+        "output_elements": [5, 1],
         "output_bytes": [20, 1],
+        "input_dimensions": [[2, 3], [3, 5]],
+        "output_dimensions": [[5], []],
+        "input_names": ["a", "b"],
+        "output_names": ["result[0]", "result[1]"],
+        "name": executable.name,
     }
+
+
+def test_the_spec_has_the_names_of_the_program(c_table: ModuleType, tmp_path: Path) -> None:
+    arguments = [
+        {"pré": jax.ShapeDtypeStruct((2,), "f4"), "b": (jax.ShapeDtypeStruct((), "f4"),)},
+        jax.ShapeDtypeStruct((2, 1, 3), "f4"),
+    ]
+    program = cyxla.lower(
+        lambda tree, y: {"größe": tree["pré"] * tree["b"][0], "y": y}, arguments, name="naïve"
+    )
+    names = [array.name for array in program.inputs]
+    assert names == ["tree['b'][0]", "tree['pré']", "y"]
+    for _ in range(2):  # compiled, then from the cache
+        executable, _ = cyxla.compile_program(program, cache=tmp_path)
+        cyxla_spec = c_table.describe(c_table.program_spec(executable))
+        assert cyxla_spec["input_names"] == names
+        assert cyxla_spec["output_names"] == [array.name for array in program.outputs]
+        assert cyxla_spec["output_names"] == ["result['größe']", "result['y']"]
+        assert cyxla_spec["input_dimensions"] == [[], [2], [2, 1, 3]]
+        assert cyxla_spec["name"] == "naïve"
+    assert executable.statistics.from_cache
+
+
+def test_names_that_are_not_given_are_empty(c_table: ModuleType) -> None:
+    program = cyxla.lower(lambda x: x + 1, [jax.ShapeDtypeStruct((2,), "f4")])
+    types = [array.array_type for array in program.inputs]
+    code = program.text.encode()
+    cyxla.initialize()
+    executable, _ = _runtime.compile_code(code, "mlir", {}, "f", types, types, False)
+    spec = c_table.describe(c_table.program_spec(executable))
+    assert (spec["input_names"], spec["output_names"], spec["name"]) == ([""], [""], "f")
+    executable, _ = _runtime.compile_code(
+        code, "mlir", {}, "f", types, types, False, ["\udc80"], output_names=["é"]
+    )
+    spec = c_table.describe(c_table.program_spec(executable))
+    assert (spec["input_names"], spec["output_names"]) == ([r"\udc80"], ["é"])
 
 
 def test_the_flag_of_programs_that_need_python(c_table: ModuleType) -> None:
@@ -108,24 +150,39 @@ def test_the_flag_of_programs_that_need_python(c_table: ModuleType) -> None:
     assert c_table.describe(c_table.program_spec(executable))["flags"] == 1
 
 
+# Bytes of the installed structs. The table is two sizes and a version, and fourteen functions.
+TABLE_SIZE = 16 * ctypes.sizeof(ctypes.c_void_p)
+SPEC_SIZE = 18 * ctypes.sizeof(ctypes.c_void_p)
+
+
 class Forged(ctypes.Structure):
     """The head of the table, which is all that the import looks at."""
 
-    _fields_ = (("struct_size", ctypes.c_size_t), ("abi_version", ctypes.c_int32))
+    _fields_ = (
+        ("struct_size", ctypes.c_size_t),
+        ("abi_version", ctypes.c_int32),
+        ("spec_size", ctypes.c_uint32),
+    )
 
 
 @pytest.fixture
 def forge(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """Replaces the capsule of the table by one with another size and version."""
+    """Replaces the capsule of the table by one with another version and other sizes."""
     new_capsule = ctypes.pythonapi.PyCapsule_New
     new_capsule.restype = ctypes.py_object
     new_capsule.argtypes = (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
     kept: list[object] = []
 
-    def replace(size: int, version: int, name: bytes = b"cyxla._runtime._C_API") -> None:
+    def replace(
+        size: int,
+        version: int,
+        name: bytes | None = b"cyxla._runtime._C_API",
+        spec_size: int = SPEC_SIZE,
+    ) -> None:
         table = ctypes.create_string_buffer(4096)
         Forged.from_buffer(table).struct_size = size
         Forged.from_buffer(table).abi_version = version
+        Forged.from_buffer(table).spec_size = spec_size
         kept.extend((table, name))
         capsule = new_capsule(ctypes.addressof(table), name, None)
         monkeypatch.setattr(_runtime, "_C_API", capsule)
@@ -134,18 +191,13 @@ def forge(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     monkeypatch.undo()
 
 
-def table_size() -> int:
-    """Bytes of the installed table: a size, a version with padding, eleven functions."""
-    return 13 * ctypes.sizeof(ctypes.c_void_p)
-
-
 def test_the_table_is_the_installed_one(c_table: ModuleType) -> None:
-    assert c_table.import_table() == (_runtime.ABI_VERSION, True)
+    assert c_table.import_table() == (_runtime.ABI_VERSION, TABLE_SIZE, SPEC_SIZE)
 
 
 def test_the_module_may_be_the_first_to_need_cyxla(modules: Path) -> None:
     printed = run_with_modules(modules, "import c_table; print(c_table.import_table())")
-    assert printed == f"({_runtime.ABI_VERSION}, True)\n"
+    assert printed == f"({_runtime.ABI_VERSION}, {TABLE_SIZE}, {SPEC_SIZE})\n"
 
 
 def test_a_cyxla_that_is_not_installed_is_named(modules: Path) -> None:
@@ -163,32 +215,56 @@ def test_a_cyxla_that_is_not_installed_is_named(modules: Path) -> None:
     assert printed == "ImportError True\n"
 
 
-def test_a_table_of_another_abi_version_is_refused(c_table: ModuleType, forge: Any) -> None:
-    forge(table_size(), _runtime.ABI_VERSION + 1)
+# The table of ABI version 1 was shorter, and where `spec_size` is it had padding.
+@pytest.mark.parametrize(
+    ("version", "size", "spec_size"),
+    [(1, 104, 0), (1, TABLE_SIZE, SPEC_SIZE), (_runtime.ABI_VERSION + 1, TABLE_SIZE, SPEC_SIZE)],
+)
+def test_a_table_of_another_abi_version_is_refused(
+    c_table: ModuleType, forge: Any, version: int, size: int, spec_size: int
+) -> None:
+    forge(size, version, spec_size=spec_size)
     with pytest.raises(ImportError) as caught:
         c_table.import_table()
-    own = _runtime.ABI_VERSION
-    assert f"compiled for cyxla ABI version {own}" in str(caught.value)
-    assert f"the installed cyxla has ABI version {own + 1}" in str(caught.value)
-    assert "rebuild the module" in str(caught.value)
+    assert str(caught.value) == (
+        f"this module was compiled for cyxla ABI version {_runtime.ABI_VERSION}, the installed"
+        f" cyxla has ABI version {version}; rebuild the module against the installed cyxla"
+    )
 
 
-def test_a_shorter_table_is_refused_and_a_longer_one_accepted(
-    c_table: ModuleType, forge: Any
+@pytest.mark.parametrize(("less", "spec_less"), [(1, 0), (0, 1), (24, 72)])
+def test_a_shorter_table_or_spec_is_refused(
+    c_table: ModuleType, forge: Any, less: int, spec_less: int
 ) -> None:
-    forge(table_size() - 1, _runtime.ABI_VERSION)
-    with pytest.raises(ImportError, match=f"{table_size()} bytes.*{table_size() - 1} bytes"):
+    forge(TABLE_SIZE - less, _runtime.ABI_VERSION, spec_size=SPEC_SIZE - spec_less)
+    with pytest.raises(ImportError) as caught:
         c_table.import_table()
-    forge(table_size() + 8, _runtime.ABI_VERSION)
-    assert c_table.import_table() == (_runtime.ABI_VERSION, False)
+    assert str(caught.value) == (
+        f"this module was compiled for a newer cyxla of ABI version {_runtime.ABI_VERSION}"
+        f" (cyxla_api of {TABLE_SIZE} bytes, cyxla_program_spec of {SPEC_SIZE}), the installed"
+        f" cyxla has {TABLE_SIZE - less} and {SPEC_SIZE - spec_less} bytes; upgrade cyxla, or"
+        " rebuild the module against the installed cyxla"
+    )
+
+
+def test_a_longer_table_or_spec_is_accepted(c_table: ModuleType, forge: Any) -> None:
+    for more, spec_more in ((8, 0), (0, 8), (800, 80)):
+        forge(TABLE_SIZE + more, _runtime.ABI_VERSION, spec_size=SPEC_SIZE + spec_more)
+        found = (_runtime.ABI_VERSION, TABLE_SIZE + more, SPEC_SIZE + spec_more)
+        assert c_table.import_table() == found
 
 
 def test_what_is_no_table_is_refused(
     c_table: ModuleType, forge: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    forge(table_size(), _runtime.ABI_VERSION, name=b"another.capsule")
-    with pytest.raises(ImportError, match=r"no C function table.*reinstall"):
-        c_table.import_table()
+    for name in (b"another.capsule", b"", None):
+        forge(TABLE_SIZE, _runtime.ABI_VERSION, name=name)
+        with pytest.raises(ImportError, match=r"no C function table.*reinstall"):
+            c_table.import_table()
+    for no_capsule in (None, 0, b"cyxla._runtime._C_API"):
+        monkeypatch.setattr(_runtime, "_C_API", no_capsule)
+        with pytest.raises(ImportError, match=r"no C function table.*reinstall"):
+            c_table.import_table()
     monkeypatch.delattr(_runtime, "_C_API")
     with pytest.raises(ImportError, match=r"no C function table.*reinstall"):
         c_table.import_table()

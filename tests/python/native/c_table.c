@@ -194,6 +194,35 @@ static PyObject* py_call_null(PyObject* self, PyObject* unused) {
   return PyLong_FromLong(cyxla->call(NULL));
 }
 
+/* rebind(call, index, address) -> (result, message) */
+static PyObject* py_rebind(PyObject* self, PyObject* args) {
+  (void)self;
+  PyObject *call = NULL, *address = NULL;
+  Py_ssize_t index = 0;
+  char message[kMessageSize] = "";
+  if (!PyArg_ParseTuple(args, "O!nO!", &PyLong_Type, &call, &index, &PyLong_Type, &address)) {
+    return NULL;
+  }
+  const int result = cyxla->rebind(to_address(call), (size_t)index, to_address(address));
+  if (result != 0) {
+    cyxla->last_error(message, sizeof message);
+  }
+  return Py_BuildValue("(is)", result, message);
+}
+
+static PyObject* py_last_error_code(PyObject* self, PyObject* unused) {
+  (void)self;
+  (void)unused;
+  return PyLong_FromLong(cyxla->last_error_code());
+}
+
+static PyObject* py_clear_error(PyObject* self, PyObject* unused) {
+  (void)self;
+  (void)unused;
+  cyxla->clear_error();
+  Py_RETURN_NONE;
+}
+
 static PyObject* py_discard(PyObject* self, PyObject* call) {
   (void)self;
   cyxla->discard(to_address(call));
@@ -239,17 +268,45 @@ static PyObject* types(const int32_t* values, size_t count) {
   return list;
 }
 
+static PyObject* shapes(const int64_t* const* rows, const size_t* ranks, size_t count) {
+  PyObject* list = PyList_New((Py_ssize_t)count);
+  for (size_t i = 0; list != NULL && i < count; ++i) {
+    PyObject* shape = PyList_New((Py_ssize_t)ranks[i]);
+    for (size_t k = 0; shape != NULL && k < ranks[i]; ++k) {
+      PyList_SET_ITEM(shape, (Py_ssize_t)k, PyLong_FromLongLong(rows[i][k]));
+    }
+    PyList_SET_ITEM(list, (Py_ssize_t)i, shape);
+  }
+  return list;
+}
+
+static PyObject* texts(const char* const* values, size_t count) {
+  PyObject* list = PyList_New((Py_ssize_t)count);
+  for (size_t i = 0; list != NULL && i < count; ++i) {
+    PyList_SET_ITEM(list, (Py_ssize_t)i, PyUnicode_FromString(values[i]));
+  }
+  return list;
+}
+
 static PyObject* py_describe(PyObject* self, PyObject* address) {
   (void)self;
   const cyxla_program_spec* spec = to_address(address);
-  return Py_BuildValue("{s:O,s:I,s:i,s:N,s:N,s:N,s:N,s:N}", "size_is_known",
-                       spec->struct_size == sizeof(cyxla_program_spec) ? Py_True : Py_False,
-                       "flags", (unsigned)spec->flags, "route", (int)spec->route, "input_types",
-                       types(spec->input_types, spec->num_inputs), "input_elements",
-                       sizes(spec->input_elements, spec->num_inputs), "input_bytes",
-                       sizes(spec->input_bytes, spec->num_inputs), "output_types",
-                       types(spec->output_types, spec->num_outputs), "output_bytes",
-                       sizes(spec->output_bytes, spec->num_outputs));
+  const size_t num_inputs = spec->num_inputs;
+  const size_t num_outputs = spec->num_outputs;
+  PyObject* known = spec->struct_size == sizeof(cyxla_program_spec) ? Py_True : Py_False;
+  return Py_BuildValue(
+      "{s:O,s:I,s:i,s:N,s:N,s:N,s:N,s:N,s:N,s:N,s:N,s:N,s:N,s:s}",                        //
+      "size_is_known", known, "flags", (unsigned)spec->flags, "route", (int)spec->route,  //
+      "input_types", types(spec->input_types, num_inputs),                                //
+      "input_elements", sizes(spec->input_elements, num_inputs),                          //
+      "input_bytes", sizes(spec->input_bytes, num_inputs),                                //
+      "output_types", types(spec->output_types, num_outputs),                             //
+      "output_elements", sizes(spec->output_elements, num_outputs),                       //
+      "output_bytes", sizes(spec->output_bytes, num_outputs),                             //
+      "input_dimensions", shapes(spec->input_dimensions, spec->input_ranks, num_inputs),  //
+      "output_dimensions", shapes(spec->output_dimensions, spec->output_ranks, num_outputs),
+      "input_names", texts(spec->input_names, num_inputs),  //
+      "output_names", texts(spec->output_names, num_outputs), "name", spec->name);
 }
 
 /* last_error(size) -> (length of the whole message, the bytes written). None passes a NULL buffer.
@@ -289,7 +346,7 @@ static PyObject* py_itemsize(PyObject* self, PyObject* element_type) {
   return PyErr_Occurred() ? NULL : PyLong_FromSize_t(cyxla->itemsize((int32_t)value));
 }
 
-/* Fetches the table once more: (ABI version, whether its size is this header's). */
+/* Fetches the table once more: (ABI version, its size, the size of a spec). */
 static PyObject* py_import_table(PyObject* self, PyObject* unused) {
   (void)self;
   (void)unused;
@@ -297,8 +354,8 @@ static PyObject* py_import_table(PyObject* self, PyObject* unused) {
   if (api == NULL) {
     return NULL;
   }
-  return Py_BuildValue("(iO)", (int)api->abi_version,
-                       api->struct_size == sizeof(cyxla_api) ? Py_True : Py_False);
+  return Py_BuildValue("(inn)", (int)api->abi_version, (Py_ssize_t)api->struct_size,
+                       (Py_ssize_t)api->spec_size);
 }
 
 #define WITH_KEYWORDS(function) (PyCFunction)(void (*)(void)) function
@@ -307,6 +364,7 @@ static PyMethodDef methods[] = {
     {"prepare", WITH_KEYWORDS(py_prepare), METH_VARARGS | METH_KEYWORDS, NULL},
     {"call", WITH_KEYWORDS(py_call), METH_VARARGS | METH_KEYWORDS, NULL},
     {"call_null", py_call_null, METH_NOARGS, NULL},
+    {"rebind", py_rebind, METH_VARARGS, NULL},
     {"discard", py_discard, METH_O, NULL},
     {"program_spec", py_program_spec, METH_O, NULL},
     {"program_spec_of_null", py_program_spec_of_null, METH_NOARGS, NULL},
@@ -314,6 +372,8 @@ static PyMethodDef methods[] = {
     {"release", py_release, METH_O, NULL},
     {"describe", py_describe, METH_O, NULL},
     {"last_error", py_last_error, METH_O, NULL},
+    {"last_error_code", py_last_error_code, METH_NOARGS, NULL},
+    {"clear_error", py_clear_error, METH_NOARGS, NULL},
     {"aligned_memory", py_aligned_memory, METH_O, NULL},
     {"free_aligned", py_free_aligned, METH_O, NULL},
     {"itemsize", py_itemsize, METH_O, NULL},

@@ -29,18 +29,24 @@ def build_modules(factory: pytest.TempPathFactory) -> Path:
     folder = factory.getbasetemp() / "native"
     folder.mkdir(exist_ok=True)
     for source in sorted((_TESTS / "native").iterdir()):
-        target = folder / f"{source.stem}{sysconfig.get_config_var('EXT_SUFFIX')}"
+        target = module_file(folder, source.stem)
         if source.suffix in _LANGUAGES and not target.exists():
-            _compile(source, target)
+            compile_module(source, target, Path(cyxla.get_include()[0]))
     return folder
 
 
-def _compile(source: Path, target: Path) -> None:
+def module_file(folder: Path, name: str) -> Path:
+    """The file that an extension module of this name has in a folder."""
+    return folder / f"{name}{sysconfig.get_config_var('EXT_SUFFIX')}"
+
+
+def compile_module(source: Path, target: Path, include: Path, *options: str) -> None:
+    """Compile an extension module against the headers of a folder."""
     compiler, standard = _LANGUAGES[source.suffix]
     command: list[str | Path] = [compiler, standard, "-O2", "-fPIC", "-shared", "-pthread"]
     command += ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]
-    command += ["-isystem", sysconfig.get_path("include"), "-I", cyxla.get_include()[0]]
-    command += [source, "-o", target]
+    command += ["-isystem", sysconfig.get_path("include"), "-I", include]
+    command += [*options, source, "-o", target]
     done = subprocess.run(command, capture_output=True, text=True, timeout=200, check=False)
     assert done.returncode == 0, done.stderr
 
