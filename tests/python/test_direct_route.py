@@ -95,8 +95,8 @@ def test_loops_within_loops_are_not_run_for_hours_to_try_them() -> None:
     executable, _ = cyxla.compile_program(program(long, 3))
     assert time.perf_counter() - start < 60  # one run takes days
     assert executable.route_reason == (
-        "its loops, those within others included, run more than 1000000 times; so long a program"
-        " gains nothing"
+        "its loops, including nested ones, run more than 1000000 times, so calling it directly"
+        " would not help"
     )
 
 
@@ -106,7 +106,7 @@ def test_a_loop_whose_body_takes_long_is_not_tried() -> None:
 
     executable, _ = cyxla.compile_program(program(slow, 50_000), intra_op_threads=1)
     assert executable.route_reason == (
-        "a call computes for more than about 20 ms, so calling it directly gains nothing"
+        "a call takes more than about 20 ms, so calling it directly would not help"
     )
 
 
