@@ -125,7 +125,8 @@ void DirectRoute::admit_plugin(bool may_fork) {
 DirectProgram DirectRoute::open(const std::string& serialized, const Signature& signature,
                                 const pjrt::LoadedExecutable& executable, bool may_fork) {
   if (!signature.in_place_outputs.empty()) {
-    throw direct::Refusal("it is compiled with outputs_in_place, which only the plugin supports");
+    throw direct::Refusal(direct::Reason::kDonation,
+                          "it is compiled with outputs_in_place, which only the plugin supports");
   }
   return load(serialized, signature, executable, may_fork ? Child::kForLoops : Child::kNever);
 }
@@ -133,7 +134,7 @@ DirectProgram DirectRoute::open(const std::string& serialized, const Signature& 
 DirectProgram DirectRoute::load(const std::string& serialized, const Signature& signature,
                                 const pjrt::LoadedExecutable& executable, Child child) {
   if (serialized.empty()) {
-    throw direct::Refusal("the plugin cannot serialize it");
+    throw direct::Refusal(direct::Reason::kPlatform, "the plugin cannot serialize it");
   }
   auto program = std::make_unique<direct::Executable>(
       direct::read_plan(serialized, expected_of(signature)), symbols_);
@@ -142,7 +143,7 @@ DirectProgram DirectRoute::load(const std::string& serialized, const Signature& 
   if (child == Child::kAlways) {
     const std::string reason = direct::run_in_child([&] { return verification.run(context); });
     if (!reason.empty()) {
-      throw direct::Refusal(reason);
+      throw direct::Refusal(direct::Reason::kTrial, reason);
     }
   } else if (program->plan().has_unbounded_loop) {
     try_loop(program->plan(), verification, context, child);
@@ -154,7 +155,7 @@ DirectProgram DirectRoute::load(const std::string& serialized, const Signature& 
   };
   const std::string difference = verification.compare(context, reference);
   if (!difference.empty()) {
-    throw direct::Refusal(difference);
+    throw direct::Refusal(direct::Reason::kDifference, difference);
   }
   compare_unreached(program->plan(), verification, context, reference);
   const direct::Plan& plan = program->plan();
@@ -167,6 +168,7 @@ void DirectRoute::try_loop(const direct::Plan& plan, direct::Verification& verif
                            direct::Context& context, Child child) {
   if (child == Child::kNever) {
     throw direct::Refusal(
+        direct::Reason::kTrial,
         "it has a loop of unknown trip count, which may only be tried in a child process");
   }
   const std::uint64_t max_trips = max_trial_trips(plan);
@@ -177,9 +179,10 @@ void DirectRoute::try_loop(const direct::Plan& plan, direct::Verification& verif
   const std::string reason = direct::run_in_child(work, kLoopLimits);
   if (!reason.empty()) {
     throw direct::Refusal(
+        direct::Reason::kTrial,
         "it has a loop of unknown trip count, and on test inputs a kernel failed or the loop did "
         "not end within " +
-        std::to_string(max_trips) + " trips (" + reason + ")");
+            std::to_string(max_trips) + " trips (" + reason + ")");
   }
 }
 
@@ -203,15 +206,16 @@ void DirectRoute::compare_unreached(const direct::Plan& plan, direct::Verificati
     }
     const std::string difference = verification.compare_variation(context, reference, variation);
     if (!difference.empty()) {
-      throw direct::Refusal(difference);
+      throw direct::Refusal(direct::Reason::kDifference, difference);
     }
     doubtful = doubtful_blocks();
     if (doubtful.empty()) {
       return;
     }
   }
-  throw direct::Refusal(doubtful.front().name() + " " + doubtful.front().contents +
-                        " and was not reached by the inputs that compare both routes");
+  throw direct::Refusal(direct::Reason::kUnverified,
+                        doubtful.front().name() + " " + doubtful.front().contents +
+                            " and was not reached by the inputs that compare both routes");
 }
 
 // Returns a bit for each variation that is worth its time; with loops of unknown trip count, for

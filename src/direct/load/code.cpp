@@ -26,7 +26,7 @@ constexpr std::size_t round_up(std::size_t value, std::size_t unit) {
   return (value + unit - 1) / unit * unit;
 }
 
-// Where the sections of all objects go: code first, data behind it on pages of its own.
+// The offsets of all sections: code first, then data on pages of its own.
 struct Layout {
   std::vector<std::vector<std::size_t>> offsets;  // by object, by section
   std::size_t code_bytes = 0;
@@ -59,8 +59,8 @@ Layout lay_out(const std::vector<ElfObject>& objects, std::size_t page_bytes) {
 
 void protect(std::byte* memory, std::size_t size_bytes, int protection) {
   if (size_bytes > 0 && mprotect(memory, size_bytes, protection) != 0) {
-    throw Refusal(std::string("this system does not let memory become executable (") +
-                  std::strerror(errno) + ")");
+    throw Refusal(Reason::kMemory, std::string("the system does not allow executable memory (") +
+                                       std::strerror(errno) + ")");
   }
 }
 
@@ -70,7 +70,8 @@ void Unmap::operator()(std::byte* memory) const noexcept { munmap(memory, size_b
 
 Code::Code(const std::vector<std::string>& objects, const ExternalSymbols& symbols) {
   if (!kIsSupported) {
-    throw Refusal("kernels are called directly on x86-64 Linux with the GNU C library only");
+    throw Refusal(Reason::kPlatform,
+                  "kernels can be called directly only on x86-64 Linux with the GNU C library");
   }
   const std::vector<ElfObject> parts(objects.begin(), objects.end());
   const auto page_bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
@@ -81,8 +82,8 @@ Code::Code(const std::vector<std::string>& objects, const ExternalSymbols& symbo
   void* mapped =
       mmap(nullptr, layout.size_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (mapped == MAP_FAILED) {
-    throw Refusal("there is no memory for " + std::to_string(layout.size_bytes) +
-                  " bytes of kernels");
+    throw Refusal(Reason::kMemory,
+                  "cannot allocate " + std::to_string(layout.size_bytes) + " bytes for kernels");
   }
   memory_ =
       std::unique_ptr<std::byte, Unmap>(static_cast<std::byte*>(mapped), Unmap{layout.size_bytes});
@@ -90,30 +91,31 @@ Code::Code(const std::vector<std::string>& objects, const ExternalSymbols& symbo
 
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const ElfObject& object = parts[i];
-    const auto place = [&](std::size_t section, std::size_t offset) {
+    const auto address_of = [&](std::size_t section, std::size_t offset) {
       return memory_.get() + layout.offsets[i][section] + offset;
     };
     for (std::size_t k = 0; k < object.sections().size(); ++k) {
       const std::string_view contents = object.sections()[k].contents;
       if (!contents.empty()) {
-        std::memcpy(place(k, 0), contents.data(), contents.size());
+        std::memcpy(address_of(k, 0), contents.data(), contents.size());
       }
     }
     std::vector<std::uint64_t> addresses;
     for (const ElfObject::Symbol& symbol : object.symbols()) {
-      void* address =
-          symbol.section ? place(*symbol.section, symbol.offset) : symbols.address(symbol.name);
+      void* address = symbol.section ? address_of(*symbol.section, symbol.offset)
+                                     : symbols.address(symbol.name);
       addresses.push_back(reinterpret_cast<std::uintptr_t>(address));
       if (symbol.is_kernel) {
         if (!kernels_.emplace(symbol.name, reinterpret_cast<KernelFunction*>(address)).second) {
-          throw Refusal("two object files define the kernel " + std::string(symbol.name));
+          throw Refusal(Reason::kSymbol,
+                        "two object files define the kernel " + std::string(symbol.name));
         }
         perf_map.add(address, symbol.size_bytes, symbol.name);
       }
     }
     for (const ElfObject::Relocation& relocation : object.relocations()) {
       const std::uint64_t value = addresses[relocation.symbol] + relocation.addend;
-      std::memcpy(place(relocation.section, relocation.offset), &value, sizeof(value));
+      std::memcpy(address_of(relocation.section, relocation.offset), &value, sizeof(value));
     }
   }
   protect(memory_.get(), layout.code_bytes, PROT_READ | PROT_EXEC);
@@ -123,7 +125,7 @@ Code::Code(const std::vector<std::string>& objects, const ExternalSymbols& symbo
 KernelFunction* Code::kernel(std::string_view name) const {
   const auto found = kernels_.find(name);
   if (found == kernels_.end()) {
-    throw Refusal("no object file defines the kernel " + std::string(name));
+    throw Refusal(Reason::kSymbol, "no object file defines the kernel " + std::string(name));
   }
   return found->second;
 }

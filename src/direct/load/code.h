@@ -18,15 +18,15 @@ struct Unmap {
   void operator()(std::byte* memory) const noexcept;
 };
 
-// The machine code of a program's kernels, relocated in memory of its own. The memory is writable
-// while it is filled and executable afterwards, never both. Owned by an Executable; kernels must
-// not run after its end. Immutable, so any thread may call the kernels.
+// The machine code of a program's kernels, relocated in memory of its own. The memory is first
+// writable and then executable, never both. Owned by an Executable, which must outlive every call
+// of a kernel. Immutable, so any thread may call the kernels.
 class Code {
  public:
-  // Throws Refusal. The objects and symbols are not needed afterwards.
+  // Throws Refusal. Keeps no reference to the objects or symbols.
   Code(const std::vector<std::string>& objects, const ExternalSymbols& symbols);
 
-  // Throws Refusal when no object defines it.
+  // Throws Refusal when no object defines the kernel.
   KernelFunction* kernel(std::string_view name) const;
   std::size_t size_bytes() const noexcept { return memory_.get_deleter().size_bytes; }
 

@@ -20,8 +20,8 @@ constexpr std::size_t kNone = static_cast<std::size_t>(-1);
 // Not in every <elf.h>.
 constexpr std::uint32_t kUnwindSection = 0x70000001;
 
-[[noreturn]] void refuse(const std::string& reason) {
-  throw Refusal("a kernel's object file " + reason);
+[[noreturn]] void refuse(const std::string& what) {
+  throw Refusal(Reason::kObjectFile, "a kernel's object file " + what);
 }
 
 class ObjectReader {
@@ -44,7 +44,7 @@ class ObjectReader {
  private:
   std::string_view slice(std::uint64_t offset, std::uint64_t size) const {
     if (offset > bytes_.size() || size > bytes_.size() - offset) {
-      refuse("is cut off");
+      refuse("is truncated");
     }
     return bytes_.substr(offset, size);
   }
@@ -58,8 +58,8 @@ class ObjectReader {
   }
 
   std::string_view contents(const Elf64_Shdr& header) {
-    // Honest sections do not overlap, so together they are no larger than the file. This bounds
-    // the memory and the time that a dishonest file can take.
+    // Sections of a valid file do not overlap, so together they are not larger than the file. This
+    // bounds the memory and time that an invalid file can take.
     const std::string_view bytes = slice(header.sh_offset, header.sh_size);
     used_bytes_ += bytes.size();
     if (used_bytes_ > bytes_.size()) {
@@ -87,13 +87,13 @@ class ObjectReader {
       refuse("is not for x86-64 (machine " + std::to_string(file_.e_machine) + ")");
     }
     if (file_.e_type != ET_REL) {
-      refuse("has ELF type " + std::to_string(file_.e_type) + " instead of a relocatable object's");
+      refuse("has ELF type " + std::to_string(file_.e_type) + " and is not relocatable");
     }
   }
 
   void read_section_headers() {
     if (file_.e_shnum == 0 || file_.e_shentsize != sizeof(Elf64_Shdr)) {
-      refuse("has no table of sections in the usual form");
+      refuse("has no section table of the usual form");
     }
     const std::string_view table =
         slice(file_.e_shoff, std::uint64_t{file_.e_shnum} * sizeof(Elf64_Shdr));
@@ -101,7 +101,7 @@ class ObjectReader {
       headers_.push_back(entry<Elf64_Shdr>(table, i));
     }
     if (file_.e_shstrndx >= headers_.size()) {
-      refuse("has no names of sections");
+      refuse("has no section names");
     }
     names_ = slice(headers_[file_.e_shstrndx].sh_offset, headers_[file_.e_shstrndx].sh_size);
   }
@@ -158,7 +158,7 @@ class ObjectReader {
     }
     const Elf64_Shdr& header = headers_[symbol_table_];
     if (header.sh_entsize != sizeof(Elf64_Sym) || header.sh_link >= headers_.size()) {
-      refuse("has a symbol table in an unusual form");
+      refuse("has a symbol table of an unusual form");
     }
     symbol_bytes_ = contents(header);
     strings_ = slice(headers_[header.sh_link].sh_offset, headers_[header.sh_link].sh_size);
@@ -223,7 +223,7 @@ class ObjectReader {
       return;
     }
     if (header.sh_info >= headers_.size()) {
-      refuse("has relocations of no section");
+      refuse("has relocations without a section");
     }
     const Elf64_Shdr& target = headers_[header.sh_info];
     if ((target.sh_flags & SHF_ALLOC) == 0) {
@@ -231,7 +231,7 @@ class ObjectReader {
     }
     if (header.sh_type != SHT_RELA || header.sh_entsize != sizeof(Elf64_Rela) ||
         header.sh_link != symbol_table_) {
-      refuse("has relocations in an unusual form");
+      refuse("has relocations of an unusual form");
     }
     const bool in_unwind_table = is_unwind_table(target);
     const std::size_t section = loaded_as_[header.sh_info];
@@ -287,7 +287,8 @@ ElfObject::ElfObject(std::string_view bytes) {
 namespace cyxla::direct {
 
 ElfObject::ElfObject(std::string_view) {
-  throw Refusal("object files are read only where their kernels can be called");
+  throw Refusal(Reason::kPlatform,
+                "object files can be read only on x86-64 Linux with the GNU C library");
 }
 
 }  // namespace cyxla::direct

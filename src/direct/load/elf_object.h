@@ -10,11 +10,11 @@
 namespace cyxla::direct {
 
 // A checked view of one relocatable object (ET_REL, x86-64) as XLA emits it: read-only code and
-// data and 64-bit absolute relocations, nothing else. Every offset and index that it hands out lies
-// inside the object. Borrows the bytes; immutable, so any thread may read it.
+// data with 64-bit absolute relocations. Every offset and index that it returns is inside the
+// object. The bytes must outlive it. Immutable, so any thread may read it.
 class ElfObject {
  public:
-  // A section that goes to memory. Unwind tables are left out: the kernels do not throw.
+  // A section to load. Unwind tables are left out, because kernels do not throw.
   struct Section {
     std::string_view contents;
     std::size_t alignment = 1;
@@ -22,12 +22,12 @@ class ElfObject {
   };
   struct Symbol {
     std::string_view name;
-    std::optional<std::size_t> section;  // index into sections(); nothing: defined elsewhere
+    std::optional<std::size_t> section;  // index into sections(); absent: defined elsewhere
     std::size_t offset = 0;
     std::size_t size_bytes = 0;
     bool is_kernel = false;  // a function that other objects may call
   };
-  // Store the symbol's address plus `addend` in the 8 bytes at `offset` of a section.
+  // The address of a symbol plus `addend`, for the 8 bytes at `offset` of a section.
   struct Relocation {
     std::size_t section = 0;
     std::size_t offset = 0;
@@ -39,8 +39,7 @@ class ElfObject {
   explicit ElfObject(std::string_view bytes);
 
   const std::vector<Section>& sections() const noexcept { return sections_; }
-  // Only the symbols that a relocation or a caller can need: the kernels, and those relocated
-  // against.
+  // The kernels and the symbols of relocations.
   const std::vector<Symbol>& symbols() const noexcept { return symbols_; }
   const std::vector<Relocation>& relocations() const noexcept { return relocations_; }
 

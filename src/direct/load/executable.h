@@ -11,8 +11,8 @@
 
 namespace cyxla::direct {
 
-// A program whose kernels are in memory and ready to be called. Immutable, so any number of threads
-// may share it, each with a Context of its own; it must outlive all of them.
+// A program with its kernels in memory, ready to be called. Immutable, so threads may share it,
+// each with a Context of its own. It must outlive all contexts.
 class Executable {
  public:
   // Throws Refusal when the kernels cannot be loaded.

@@ -20,7 +20,7 @@ PerfMap::PerfMap() noexcept {
   }
   std::array<char, 64> path;
   std::snprintf(path.data(), path.size(), "/tmp/perf-%ld.map", static_cast<long>(getpid()));
-  // The name is known beforehand in a folder that everybody can write to: no links are followed.
+  // Other users can predict the name and write to the folder, so links are not followed.
   file_ = open(path.data(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 }
 

@@ -6,9 +6,9 @@
 
 namespace cyxla::direct {
 
-// The file by which the profiler perf learns the names of code made at run time,
-// /tmp/perf-<pid>.map. Written only where the environment has CYXLA_PERF_MAP=1; a failure to write
-// is ignored. Owned by a scope; used by one thread.
+// The file that gives the profiler perf the names of code made at run time, /tmp/perf-<pid>.map.
+// It is written only if CYXLA_PERF_MAP=1 is in the environment. Failures to write are ignored. Used
+// by one thread.
 class PerfMap {
  public:
   PerfMap() noexcept;

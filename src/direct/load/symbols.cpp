@@ -22,7 +22,7 @@
 namespace cyxla::direct {
 namespace {
 
-// Functions of their arguments alone. Those for float have an 'f' at the end.
+// Functions without side effects. Those for float have the suffix 'f'.
 constexpr std::array<std::string_view, 42> kMathematics = {
     "acos",     "acosh",  "asin", "asinh",     "atan", "atan2",     "atanh", "cbrt",  "ceil",
     "copysign", "cos",    "cosh", "erf",       "erfc", "exp",       "exp2",  "expm1", "fabs",
@@ -42,13 +42,13 @@ bool is_allowed(std::string_view name) noexcept {
 
 #if defined(CYXLA_CALLS_KERNELS)
 
-// The dynamic section of a loaded library, as far as its imports need it.
+// The imports in the dynamic section of a loaded library.
 class Imports {
  public:
   explicit Imports(const link_map& library) {
     for (const ElfW(Dyn)* entry = library.l_ld; entry->d_tag != DT_NULL; ++entry) {
       const ElfW(Addr) value = entry->d_un.d_ptr;
-      // The loader has made most of these absolute, but not in every library.
+      // The loader makes these absolute, but not in every library.
       const ElfW(Addr) address = value < library.l_addr ? value + library.l_addr : value;
       switch (entry->d_tag) {
         case DT_SYMTAB:
@@ -75,15 +75,14 @@ class Imports {
     }
   }
 
-  // Calls `function(name, version)` for each symbol that the library takes from another one under
-  // a version.
+  // Calls `function(name, version)` for each versioned symbol that the library imports.
   template <typename Function>
   void for_each(Function function) const {
     if (symbols_ == nullptr || strings_ == nullptr || hash_ == nullptr || versions_ == nullptr ||
         needed_ == nullptr) {
       return;
     }
-    // The hash table holds what the library defines; the linker puts the imports before that.
+    // The hash table has the symbols that the library defines; the imports come before them.
     const std::uint32_t first_defined = hash_[1];
     for (std::uint32_t i = 1; i < first_defined; ++i) {
       if (symbols_[i].st_shndx != SHN_UNDEF) {
@@ -143,10 +142,10 @@ ExternalSymbols ExternalSymbols::of_plugin(const std::string& path) {
       return;
     }
     void* address = dlvsym(handle, name, version);
-    const auto [place, is_new] = result.addresses_.emplace(name, address);
-    if (!is_new && place->second != address) {
-      // Bound to two versions: which one a kernel would get is unknown.
-      place->second = nullptr;
+    const auto [known, is_new] = result.addresses_.emplace(name, address);
+    if (!is_new && known->second != address) {
+      // The plugin is bound to two versions: the one for kernels cannot be determined.
+      known->second = nullptr;
     }
   });
   return result;
@@ -160,13 +159,14 @@ ExternalSymbols ExternalSymbols::of_plugin(const std::string&) { return {}; }
 
 void* ExternalSymbols::address(std::string_view name) const {
   if (!is_allowed(name)) {
-    throw Refusal("a kernel calls " + std::string(name) +
-                  ", which is not a function of the C or mathematics library");
+    throw Refusal(Reason::kSymbol,
+                  "a kernel calls " + std::string(name) +
+                      ", which is not an allowed function of the C or mathematics library");
   }
   const auto found = addresses_.find(name);
   if (found == addresses_.end() || found->second == nullptr) {
-    throw Refusal("a kernel calls " + std::string(name) +
-                  ", and which version of it the plugin uses is not known");
+    throw Refusal(Reason::kSymbol, "a kernel calls " + std::string(name) +
+                                       ", but the plugin's version of it cannot be determined");
   }
   return found->second;
 }

@@ -7,21 +7,21 @@
 
 namespace cyxla::direct {
 
-// The functions of the C and mathematics library that kernels call, as the plugin itself is bound
-// to them. The C library has several versions of some (log, pow, exp, ...) that differ in their
-// results for special values, so looking them up by name alone gives others. Made once for a
-// plugin; immutable, so any thread may read it.
+// The functions of the C and mathematics library that kernels may call, in the versions that the
+// plugin is bound to. The C library has several versions of some (log, pow, exp, ...) with
+// different results for special values, so a lookup by name alone can find another version. Made
+// once for a plugin. Immutable, so any thread may read it.
 class ExternalSymbols {
  public:
-  // None: only kernels without external symbols can be loaded.
+  // Without symbols: only kernels that call no function can be loaded.
   ExternalSymbols() = default;
 
-  // Those of a plugin that this process has loaded from `path`. None when it has not, and on
-  // systems other than Linux on x86-64 with the GNU C library.
+  // The symbols of a plugin that this process has loaded from `path`. Without symbols if it has
+  // not, and on systems other than x86-64 Linux with the GNU C library.
   static ExternalSymbols of_plugin(const std::string& path);
 
-  // Throws Refusal for a function that the plugin does not take from the C library, or that is not
-  // known to be free of effects.
+  // Throws Refusal for a function that the plugin does not import from the C library, or that may
+  // have side effects.
   void* address(std::string_view name) const;
 
  private:

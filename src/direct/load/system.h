@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Defines CYXLA_CALLS_KERNELS where the direct route is known to work. Elsewhere all of it
-// compiles, and every program is refused. CYXLA_NO_DIRECT asks for that on any system.
+// Defines CYXLA_CALLS_KERNELS on systems with the direct route. On others it compiles and refuses
+// every program, as CYXLA_NO_DIRECT makes it do on all systems.
 #pragma once
 
 #include <cstddef>  // brings the C library's own macros

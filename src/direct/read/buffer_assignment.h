@@ -12,7 +12,7 @@
 
 namespace cyxla::direct {
 
-// A value of the HLO module: an instruction, and the path into its shape where that is a tuple.
+// A value of the HLO module: an instruction, and the index into its shape where that is a tuple.
 struct Location {
   std::uint64_t instruction = 0;
   std::vector<std::uint64_t> shape_index;
@@ -22,17 +22,17 @@ struct Location {
   }
 };
 
-// Where a value lies. Checked to be inside its allocation.
-struct Place {
-  std::size_t allocation = 0;
+// The memory of a value, inside its allocation.
+struct BufferSlice {
+  std::size_t allocation = 0;  // index into allocations()
   std::uint64_t offset = 0;
   std::uint64_t size_bytes = 0;
 
-  bool operator==(const Place&) const = default;
+  bool operator==(const BufferSlice&) const = default;
 };
 
-// XLA's buffer assignment: the blocks of memory of a program, and which values lie where in them.
-// The constructor throws Refusal.
+// XLA's buffer assignment: the allocations of a program, and the slices of them that hold its
+// values. The constructor throws Refusal.
 class BufferAssignment {
  public:
   struct Allocation {
@@ -41,7 +41,7 @@ class BufferAssignment {
     bool is_tuple = false;
     bool is_constant = false;
     bool is_live_out = false;
-    bool is_aliased = false;  // an input whose memory the program gives to an output
+    bool is_aliased = false;  // an input whose memory is also an output's
     bool is_input = false;
     std::uint64_t input_number = 0;
     std::vector<std::uint64_t> buffers;  // ids of the values in it
@@ -51,18 +51,18 @@ class BufferAssignment {
 
   const std::vector<Allocation>& allocations() const noexcept { return allocations_; }
 
-  // Where a buffer was defined. Throws Refusal.
+  // The value that defines a buffer of an allocation.
   const Location& definition(std::uint64_t buffer) const;
 
-  // The place of a value; nothing for a value that the assignment does not name, such as one that
-  // the module's root only passes on. Throws Refusal where it names several.
-  std::optional<Place> place(const Location& location) const;
+  // The slice of a value. The assignment names none for some values, such as those that the
+  // module's root only passes on. Throws Refusal where it names several.
+  std::optional<BufferSlice> slice(const Location& location) const;
 
  private:
   struct Buffer {
     Location defined_at;
     std::uint64_t size_bytes = 0;
-    std::optional<Place> place;
+    std::optional<BufferSlice> slice;
   };
   void read_buffer(std::string_view bytes);
   void read_alias(std::string_view bytes);

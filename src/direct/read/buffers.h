@@ -18,20 +18,20 @@ struct Expected {
   std::vector<std::size_t> output_bytes;
 };
 
-// The memory of a Plan, and how the steps' slices are expressed in it.
+// The memory of a Plan, and the map from XLA's allocations to it.
 struct Buffers {
   std::vector<Allocation> allocations;
   std::vector<std::size_t> inputs;
   std::vector<std::size_t> outputs;
-  // For each of XLA's allocations its index above; nothing for those that steps must not use.
+  // By XLA's allocation: its index above, unless steps must not use it.
   std::vector<std::optional<std::size_t>> indices;
 
-  // Part of XLA's allocation `number`. Throws Refusal where it is not inside.
+  // A slice of XLA's allocation `number`. Throws Refusal where it leaves the allocation.
   Slice slice(std::uint64_t number, std::uint64_t offset, std::uint64_t size_bytes) const;
 };
 
-// Throws Refusal where the module's signature is not the expected one, where an input or output has
-// no whole allocation of its own, and where the program is too large to gain from a direct call.
+// Throws Refusal where the module has another signature, where an input or output does not have an
+// allocation of its own, and where the program is so large that a direct call would not help.
 Buffers read_buffers(const BufferAssignment& assignment, const HloModule& module,
                      const Expected& expected);
 

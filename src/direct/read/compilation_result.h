@@ -8,7 +8,7 @@
 
 namespace cyxla::direct {
 
-// The parts of what PJRT_Executable_Serialize of an XLA:CPU plugin returned. Views point into it.
+// The parts of the result of an XLA:CPU plugin's PJRT_Executable_Serialize. Views point into it.
 struct CompilationResult {
   std::string_view module;
   std::string_view buffer_assignment;
@@ -17,7 +17,7 @@ struct CompilationResult {
   std::vector<std::string> objects;
 };
 
-// Throws Refusal for bytes in which anything is not understood.
+// Throws Refusal for bytes that are not understood.
 CompilationResult read_compilation_result(std::string_view serialized);
 
 }  // namespace cyxla::direct

@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "direct/read/message.h"
 #include "direct/read/slice_reader.h"
+#include "direct/read/tables.h"
 #include "direct/refusal.h"
 
 namespace cyxla::direct {
@@ -15,7 +15,7 @@ bool overlap(const Slice& a, const Slice& b) {
          b.offset < a.offset + a.size_bytes;
 }
 
-// Dimensions from the destination's slowest to its fastest, so that writes go on in order.
+// The destination's slowest dimension comes first, so that it is written in ascending order.
 std::vector<CopyStep::Dimension> loop_over(const Shape& source, const Shape& destination) {
   const std::vector<std::size_t> source_strides = source.strides();
   const std::vector<std::size_t> destination_strides = destination.strides();
@@ -32,41 +32,28 @@ std::vector<CopyStep::Dimension> loop_over(const Shape& source, const Shape& des
 }  // namespace
 
 std::optional<CopyStep> read_copy(std::string_view bytes, const Buffers& buffers) {
-  std::optional<ShapedSlice> source;
-  std::optional<ShapedSlice> destination;
-  Message message(bytes, "a copy step");
-  while (message.next()) {
-    switch (message.field()) {
-      case 1:
-        source = read_shaped_slice(message.bytes(), buffers);
-        break;
-      case 2:
-        destination = read_shaped_slice(message.bytes(), buffers);
-        break;
-      default:
-        message.refuse_unknown();
-    }
+  const Message<proto::kCopyThunk> message(bytes, "a copy step");
+  const ShapedSlice source = read_shaped_slice(message.bytes("src_buffer_shape"), buffers);
+  const ShapedSlice destination = read_shaped_slice(message.bytes("dst_buffer_shape"), buffers);
+  if (source.shape.is_tuple() || source.shape.element_type != destination.shape.element_type ||
+      source.shape.dimensions != destination.shape.dimensions) {
+    throw Refusal(Reason::kMalformed, "a copy step copies between arrays of different shapes");
   }
-  if (!source || !destination || source->shape.is_tuple() ||
-      source->shape.element_type != destination->shape.element_type ||
-      source->shape.dimensions != destination->shape.dimensions) {
-    throw Refusal("a copy step copies between arrays of different shapes");
-  }
-  const Allocation& written = buffers.allocations[destination->slice.allocation];
+  const Allocation& written = buffers.allocations[destination.slice.allocation];
   if (written.kind == Allocation::Kind::kInput || written.kind == Allocation::Kind::kConstant) {
-    throw Refusal("a copy step writes to an input or a constant");
+    throw Refusal(Reason::kMalformed, "a copy step writes to an input or a constant");
   }
-  CopyStep step{.source = source->slice, .destination = destination->slice};
-  const bool is_plain = source->shape.minor_to_major == destination->shape.minor_to_major;
+  CopyStep step{.source = source.slice, .destination = destination.slice};
+  const bool is_plain = source.shape.minor_to_major == destination.shape.minor_to_major;
   if (overlap(step.source, step.destination)) {
     if (is_plain && step.source.offset == step.destination.offset) {
       return std::nullopt;
     }
-    throw Refusal("a copy step copies between arrays that overlap");
+    throw Refusal(Reason::kBufferLayout, "a copy step copies between arrays that overlap");
   }
-  step.element_bytes = element_bytes(source->shape.element_type);
-  if (!is_plain && source->shape.size_bytes != 0) {
-    step.dimensions = loop_over(source->shape, destination->shape);
+  step.element_bytes = element_bytes(source.shape.element_type);
+  if (!is_plain && source.shape.size_bytes != 0) {
+    step.dimensions = loop_over(source.shape, destination.shape);
   }
   return step;
 }

@@ -9,7 +9,7 @@
 
 namespace cyxla::direct {
 
-// Reads a CopyThunkProto; nothing for a copy of an array onto itself. Throws Refusal.
+// Reads a CopyThunkProto. A copy of an array onto itself is left out. Throws Refusal.
 std::optional<CopyStep> read_copy(std::string_view bytes, const Buffers& buffers);
 
 }  // namespace cyxla::direct

@@ -8,7 +8,7 @@
 #include <system_error>
 #include <utility>
 
-#include "direct/read/message.h"
+#include "direct/read/tables.h"
 #include "direct/read/work.h"
 #include "direct/refusal.h"
 
@@ -16,108 +16,19 @@ namespace cyxla::direct {
 namespace {
 
 Instruction read_instruction(std::string_view bytes) {
-  Instruction instruction;
-  Message message(bytes, "an HLO instruction");
-  while (message.next()) {
-    switch (message.field()) {
-      case 2:
-        instruction.opcode = message.bytes();
-        break;
-      case 3:
-        instruction.shape = message.bytes();
-        break;
-      case 8:
-        instruction.literal = message.bytes();
-        break;
-      case 9:
-        instruction.parameter_number = message.number();
-        break;
-      case 13:
-        instruction.tuple_index = message.number();
-        break;
-      case 35:
-        instruction.id = message.number();
-        break;
-      case 36:
-        message.repeated_numbers(instruction.operands);
-        break;
-      case 38:
-        message.repeated_numbers(instruction.called_computations);
-        break;
-      case 43:
-        instruction.backend_config = message.bytes();
-        break;
-      case 15:
-        instruction.window = message.bytes();
-        break;
-      case 30:
-        instruction.dot_dimensions = message.bytes();
-        break;
-      // What the instruction computes, which its kernel holds: dimensions and slices, the dimension
-      // numbers of convolutions, gathers and scatters, comparisons, precision, FFT, sort and
-      // random-number settings, custom calls.
-      case 11:  // fusion_kind
-      case 16:
-      case 17:
-      case 21:
-      case 28:
-      case 33:
-      case 48:
-      case 51:
-      case 57:
-      case 59:
-      case 62:
-      case 63:
-      case 72:
-      case 74:
-      case 91:
-      case 102:  // order of a comparison
-        message.ignore_bytes();
-        break;
-      case 14:
-      case 20:
-      case 32:
-      case 34:
-        message.ignore_repeated_numbers();
-        break;
-      case 18:
-      case 19:
-      case 23:
-      case 31:
-      case 50:
-      case 56:
-      case 58:
-      case 60:
-      case 66:
-      case 67:
-      case 69:
-      case 70:
-      case 75:
-      case 77:
-      case 81:
-      case 85:
-        message.ignore_number();
-        break;
-      // Names, metadata, frontend attributes, statistics, the origin of values, and the order that
-      // the step list already has.
-      case 1:
-      case 7:
-      case 37:
-      case 68:
-      case 82:
-      case 88:
-        message.ignore_bytes();
-        break;
-      // Settings of convolutions that no plugin has used yet.
-      case 98:
-      case 101:
-        if (!message.bytes().empty()) {
-          message.refuse_value();
-        }
-        break;
-      default:
-        message.refuse_unknown();
-    }
+  const Message<proto::kHloInstruction> message(bytes, "an HLO instruction");
+  Instruction instruction{.id = message.number("id"),
+                          .opcode = message.bytes("opcode"),
+                          .shape = message.bytes("shape"),
+                          .backend_config = message.bytes("backend_config"),
+                          .window = message.bytes("window"),
+                          .dot_dimensions = message.bytes("dot_dimension_numbers"),
+                          .parameter_number = message.number("parameter_number"),
+                          .tuple_index = message.number("tuple_index"),
+                          .operands = message.numbers("operand_ids"),
+                          .called_computations = message.numbers("called_computation_ids")};
+  if (message.has("literal")) {
+    instruction.literal = message.bytes("literal");
   }
   return instruction;
 }
@@ -128,35 +39,27 @@ struct ProgramShape {
 };
 
 ProgramShape read_program_shape(std::string_view bytes) {
+  const Message<proto::kProgramShape> message(bytes, "a program shape");
   ProgramShape shape;
-  Message message(bytes, "a program shape");
-  while (message.next()) {
-    switch (message.field()) {
-      case 1:  // parameters
-        shape.inputs.push_back(read_shape(message.repeated_bytes()));
-        break;
-      case 2:  // result
-        shape.outputs = read_shape(message.bytes()).leaves();
-        break;
-      case 3:  // parameter_names
-        message.ignore_bytes();
-        break;
-      default:
-        message.refuse_unknown();
-    }
+  message.for_each("parameters",
+                   [&](std::string_view one) { shape.inputs.push_back(read_shape(one)); });
+  if (message.has("result")) {
+    shape.outputs = read_shape(message.bytes("result")).leaves();
   }
   return shape;
 }
 
-// The caller's arrays are what the module's program shape and its instructions both say.
+// Checks that the instructions and the module's program shape agree, and that callers' arrays fit.
 std::vector<Shape> checked(std::vector<Shape> shapes, const std::vector<Shape>& declared,
                            const char* side) {
   if (shapes != declared) {
-    throw Refusal(std::string("the program contradicts itself about the layout of its ") + side);
+    throw Refusal(Reason::kMalformed,
+                  std::string("the program contradicts itself about the layout of its ") + side);
   }
   for (const Shape& shape : shapes) {
     if (!shape.is_row_major()) {
-      throw Refusal(std::string("an array of its ") + side + " is a tuple or not row-major");
+      throw Refusal(Reason::kBufferLayout,
+                    std::string("an array of its ") + side + " is a tuple or not row-major");
     }
   }
   return shapes;
@@ -165,82 +68,37 @@ std::vector<Shape> checked(std::vector<Shape> shapes, const std::vector<Shape>& 
 }  // namespace
 
 HloModule::HloModule(std::string_view bytes) {
-  Message message(bytes, "the HLO module");
-  while (message.next()) {
-    switch (message.field()) {
-      case 3:  // computations
-        read_computation(message.repeated_bytes());
-        break;
-      case 4:
-        program_shape_ = message.bytes();
-        break;
-      case 6:
-        entry_computation_ = message.number();
-        break;
-      case 5:  // id
-        message.ignore_number();
-        break;
-      case 1:   // name
-      case 2:   // entry_computation_name
-      case 7:   // schedule: the step list has it
-      case 8:   // input_output_alias: the buffer assignment has it
-      case 15:  // device_assignment: one device
-      case 17:  // stack_frame_index
-      case 18:  // buffer_donor
-      case 19:  // frontend_attributes
-        message.ignore_bytes();
-        break;
-      default:
-        message.refuse_unknown();
-    }
-  }
+  const Message<proto::kHloModule> message(bytes, "the HLO module");
+  program_shape_ = message.bytes("host_program_shape");
+  entry_computation_ = message.number("entry_computation_id");
+  message.for_each("computations", [this](std::string_view one) { read_computation(one); });
 }
 
 void HloModule::read_computation(std::string_view bytes) {
-  Computation computation;
-  std::uint64_t id = 0;
-  Message message(bytes, "an HLO computation");
-  while (message.next()) {
-    switch (message.field()) {
-      case 2: {  // instructions
-        Instruction instruction = read_instruction(message.repeated_bytes());
-        if (instruction.opcode == "parameter") {
-          computation.parameters.push_back(instruction.id);
-        }
-        const std::uint64_t trip_count =
-            instruction.opcode == "while" ? read_trip_count(instruction) : 0;
-        computation.num_trips += trips_of(instruction, trip_count);
-        computation.work += work_of(instruction, trip_count);
-        const std::uint64_t instruction_id = instruction.id;
-        if (!instructions_.emplace(instruction_id, std::move(instruction)).second) {
-          throw Refusal("two HLO instructions have the number " + std::to_string(instruction_id));
-        }
-        break;
-      }
-      case 5:
-        id = message.number();
-        break;
-      case 6:
-        computation.root = message.number();
-        break;
-      case 7:  // is_fusion_computation
-        message.ignore_number();
-        break;
-      case 1:  // name
-      case 4:  // program_shape: the instructions have it
-      case 8:  // execution_thread
-        message.ignore_bytes();
-        break;
-      default:
-        message.refuse_unknown();
+  const Message<proto::kHloComputation> message(bytes, "an HLO computation");
+  Computation computation{.root = message.number("root_id")};
+  message.for_each("instructions", [&](std::string_view one) {
+    Instruction instruction = read_instruction(one);
+    const std::uint64_t id = instruction.id;
+    if (instruction.opcode == "parameter") {
+      computation.parameters.push_back(id);
     }
-  }
+    const std::uint64_t trip_count =
+        instruction.opcode == "while" ? read_trip_count(instruction) : 0;
+    computation.num_trips += trips_of(instruction, trip_count);
+    computation.work += work_of(instruction, trip_count);
+    if (!instructions_.emplace(id, std::move(instruction)).second) {
+      throw Refusal(Reason::kMalformed,
+                    "two HLO instructions have the number " + std::to_string(id));
+    }
+  });
+  const std::uint64_t id = message.number("id");
   if (!computations_.emplace(id, std::move(computation)).second) {
-    throw Refusal("two HLO computations have the number " + std::to_string(id));
+    throw Refusal(Reason::kMalformed, "two HLO computations have the number " + std::to_string(id));
   }
 }
 
-// XLA puts a computation behind those that it calls.
+// XLA writes a computation after those that it calls.
 double HloModule::trips_of(const Instruction& instruction, std::uint64_t trip_count) const {
   double inside = 0;
   for (const std::uint64_t id : instruction.called_computations) {
@@ -256,7 +114,7 @@ double HloModule::trips_of(const Instruction& instruction, std::uint64_t trip_co
   return trip_count == 0 ? 0 : static_cast<double>(trip_count) * (1 + inside);
 }
 
-// Operands stand before what uses them, as callees do.
+// XLA writes operands before their users, and callees before their callers.
 double HloModule::work_of(const Instruction& instruction, std::uint64_t trip_count) const {
   std::vector<Extent> operands;
   for (const std::uint64_t id : instruction.operands) {
@@ -275,7 +133,7 @@ double HloModule::work_of(const Instruction& instruction, std::uint64_t trip_cou
                     .trip_count = static_cast<double>(std::max<std::uint64_t>(trip_count, 1))});
 }
 
-// 0 for a loop of unknown length.
+// Returns 0 for an unknown trip count.
 std::uint64_t HloModule::read_trip_count(const Instruction& loop) {
   constexpr std::string_view kTripCount = R"("known_trip_count":{"n":")";
   const std::size_t found = loop.backend_config.find(kTripCount);
@@ -287,11 +145,11 @@ std::uint64_t HloModule::read_trip_count(const Instruction& loop) {
   std::uint64_t trip_count = 0;
   const auto parsed = std::from_chars(number.data(), number.data() + number.size(), trip_count);
   if (parsed.ec != std::errc()) {
-    throw Refusal("the length of a loop is not a number");
+    throw Refusal(Reason::kMalformed, "the trip count of a loop is not a number");
   }
   if (trip_count > kMaxTripCount) {
-    throw Refusal("a loop runs " + std::to_string(trip_count) +
-                  " times; so long a program gains nothing");
+    throw Refusal(Reason::kTooLarge, "a loop runs " + std::to_string(trip_count) +
+                                         " times, so calling it directly would not help");
   }
   return trip_count;
 }
@@ -299,7 +157,8 @@ std::uint64_t HloModule::read_trip_count(const Instruction& loop) {
 const Instruction& HloModule::instruction(std::uint64_t id) const {
   const auto found = instructions_.find(id);
   if (found == instructions_.end()) {
-    throw Refusal("there is no HLO instruction with the number " + std::to_string(id));
+    throw Refusal(Reason::kMalformed,
+                  "the program has no HLO instruction with the number " + std::to_string(id));
   }
   return found->second;
 }
@@ -307,7 +166,8 @@ const Instruction& HloModule::instruction(std::uint64_t id) const {
 const HloModule::Computation& HloModule::computation(std::uint64_t id) const {
   const auto found = computations_.find(id);
   if (found == computations_.end()) {
-    throw Refusal("there is no HLO computation with the number " + std::to_string(id));
+    throw Refusal(Reason::kMalformed,
+                  "the program has no HLO computation with the number " + std::to_string(id));
   }
   return found->second;
 }
@@ -322,7 +182,7 @@ std::vector<Shape> HloModule::input_shapes() const {
   for (const std::uint64_t id : parameters) {
     const Instruction& parameter = instruction(id);
     if (parameter.parameter_number >= found.size() || found[parameter.parameter_number]) {
-      throw Refusal("the inputs of the program are not numbered one by one");
+      throw Refusal(Reason::kMalformed, "the inputs of the program are not numbered consecutively");
     }
     found[parameter.parameter_number] = read_shape(parameter.shape);
   }

@@ -12,7 +12,7 @@
 
 namespace cyxla::direct {
 
-// What is needed of one HLO instruction. Views point into the serialized module.
+// The parts of an HLO instruction that cyxla reads. Views point into the serialized module.
 struct Instruction {
   std::uint64_t id = 0;
   std::string_view opcode;
@@ -27,35 +27,35 @@ struct Instruction {
   std::vector<std::uint64_t> called_computations;
 };
 
-// Longer loops gain nothing from a direct call, and the first calls would take long to verify.
+// A direct call of a longer loop saves nothing, and verifying it would take long.
 constexpr std::uint64_t kMaxTripCount = 1'000'000;
 
-// The optimized HLO module of an executable: its signature, and the instructions that buffers are
-// named after. The kernels hold the computation itself. Its bytes must outlive it. The constructor
-// throws Refusal.
+// The optimized HLO module of an executable: its signature, and the instructions that define its
+// buffers. The kernels hold the computation itself. The bytes must outlive the module. The
+// constructor throws Refusal.
 class HloModule {
  public:
   explicit HloModule(std::string_view bytes);
 
-  // Each throws Refusal where there is no such instruction or computation.
+  // Each throws Refusal for a number without an instruction or computation.
   const Instruction& instruction(std::uint64_t id) const;
   const Instruction& root(std::uint64_t computation) const;
   const Instruction& entry_root() const { return root(entry_computation_); }
 
-  // Whether a loop's length is only known as it runs. The step list does not tell: a kernel may
-  // hold whole loops.
+  // Whether a loop has no known trip count. The step list does not show all loops: a kernel may
+  // hold a whole one.
   bool has_unbounded_loop() const noexcept { return has_unbounded_loop_; }
-  // How often its loops of known length run their bodies, all together; a loop within another
-  // counts as often as that one runs it. Infinite where that cannot be told.
+  // The sum of the known trip counts; a nested loop counts once for each trip of the outer one.
+  // Infinite where it cannot be determined.
   double num_trips() const { return computation(entry_computation_).num_trips; }
-  // What one execution computes, as of work.h, were each loop of unknown length to run once and
-  // each conditional the longest of its branches.
+  // The work of one execution, in the unit of work.h. A loop without a known trip count counts as
+  // one trip, a conditional as its longest branch.
   double work() const { return computation(entry_computation_).work; }
   const std::unordered_map<std::uint64_t, Instruction>& instructions() const noexcept {
     return instructions_;
   }
 
-  // One array for each input and output, row-major as the caller's are. Throws Refusal.
+  // The arrays of the signature. Throws Refusal where one is not row-major, as callers' arrays are.
   std::vector<Shape> input_shapes() const;
   std::vector<Shape> output_shapes() const;
 
@@ -63,7 +63,7 @@ class HloModule {
   struct Computation {
     std::uint64_t root = 0;
     std::vector<std::uint64_t> parameters;  // ids of its parameter instructions
-    double num_trips = 0;                   // with those of the computations that it calls
+    double num_trips = 0;                   // including those of the computations that it calls
     double work = 0;                        // likewise
   };
   void read_computation(std::string_view bytes);

@@ -1,60 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "direct/read/literal.h"
 
+#include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <limits>
-#include <optional>
 #include <vector>
 
-#include "direct/read/message.h"
+#include "direct/read/tables.h"
 #include "direct/refusal.h"
 
 namespace cyxla::direct {
 namespace {
 
-// The field of LiteralProto that holds elements of a type.
-std::uint32_t field_of(ElementType type) {
-  switch (type) {
-    case ElementType::kPred:
-      return 2;
-    case ElementType::kU8:
-      return 3;
-    case ElementType::kS32:
-      return 4;
-    case ElementType::kS64:
-      return 5;
-    case ElementType::kU32:
-      return 6;
-    case ElementType::kU64:
-      return 7;
-    case ElementType::kF32:
-      return 8;
-    case ElementType::kF64:
-      return 9;
-    case ElementType::kF16:
-      return 11;
-    case ElementType::kC64:
-      return 12;
-    case ElementType::kBF16:
-      return 13;
-    case ElementType::kS8:
-      return 15;
-    case ElementType::kU16:
-      return 16;
-    case ElementType::kS16:
-      return 17;
-    case ElementType::kC128:
-      return 18;
-    case ElementType::kTuple:
-      break;
-  }
-  throw Refusal("a constant has elements of an unknown type");
-}
+using ElementsName = Message<proto::kLiteral>::AnyName;
 
-// Types whose elements are varints; those of the others are their own bytes.
-bool is_varint(ElementType type) {
-  return type == ElementType::kPred || type == ElementType::kS32 || type == ElementType::kU32 ||
-         type == ElementType::kS64 || type == ElementType::kU64;
+// The field that holds the elements of a type.
+struct ElementsField {
+  ElementType type;
+  ElementsName name;
+};
+constexpr ElementsField kElementsFields[] = {
+    {ElementType::kPred, "preds"}, {ElementType::kU8, "u8s"},     {ElementType::kS32, "s32s"},
+    {ElementType::kS64, "s64s"},   {ElementType::kU32, "u32s"},   {ElementType::kU64, "u64s"},
+    {ElementType::kF32, "f32s"},   {ElementType::kF64, "f64s"},   {ElementType::kF16, "f16s"},
+    {ElementType::kC64, "c64s"},   {ElementType::kBF16, "bf16s"}, {ElementType::kS8, "s8s"},
+    {ElementType::kU16, "u16s"},   {ElementType::kS16, "s16s"},   {ElementType::kC128, "c128s"},
+};
+
+ElementsName name_of(ElementType type) {
+  const auto* const found = std::ranges::find(kElementsFields, type, &ElementsField::type);
+  if (found == std::end(kElementsFields)) {
+    throw Refusal(Reason::kUnsupportedType, "a constant has elements of an unsupported type");
+  }
+  return found->name;
 }
 
 // Whether the varint is an element of this type: negative numbers are extended to 64 bits.
@@ -80,7 +59,7 @@ std::string from_varints(const std::vector<std::uint64_t>& values, ElementType t
   elements.reserve(values.size() * size_bytes);
   for (const std::uint64_t value : values) {
     if (!fits(value, type)) {
-      throw Refusal("a constant has an element outside its type");
+      throw Refusal(Reason::kMalformed, "a constant has an element outside its type");
     }
     // Little-endian, so the lowest bytes come first.
     elements.append(reinterpret_cast<const char*>(&value), size_bytes);
@@ -91,31 +70,25 @@ std::string from_varints(const std::vector<std::uint64_t>& values, ElementType t
 }  // namespace
 
 std::string read_literal(std::string_view bytes, const Shape& shape) {
-  const std::uint32_t elements_field = field_of(shape.element_type);
-  std::optional<Shape> own_shape;
-  std::vector<std::uint64_t> varints;
-  std::string elements;
-  Message message(bytes, "a constant");
-  while (message.next()) {
-    if (message.field() == 1) {
-      own_shape = read_shape(message.bytes());
-    } else if (message.field() != elements_field) {
-      message.refuse_unknown();
-    } else if (is_varint(shape.element_type)) {
-      message.repeated_numbers(varints);
-    } else {
-      elements = message.bytes();
-    }
+  const ElementsName name = name_of(shape.element_type);
+  const Message<proto::kLiteral> literal(bytes, "a constant");
+  if (!literal.has("shape") || read_shape(literal.bytes("shape")) != shape) {
+    throw Refusal(Reason::kMalformed,
+                  "the shape of a constant differs from that of its instruction");
   }
-  if (is_varint(shape.element_type)) {
-    elements = from_varints(varints, shape.element_type);
+  const auto num_fields = std::ranges::count_if(
+      literal.values(), [](const wire::Field& value) { return value.field != 0; });
+  if (num_fields > (literal.has(name) ? 2 : 1)) {
+    throw Refusal(Reason::kMalformed, "a constant has elements of another type than its shape");
   }
-  if (own_shape != shape) {
-    throw Refusal("the shape of a constant differs from that of its elements");
-  }
+  std::string elements =
+      proto::kLiteral[name.index].kind == Kind::kNumbers
+          ? from_varints(repeated_numbers(bytes, name.number()), shape.element_type)
+          : std::string(literal.values()[name.index].bytes);
   if (elements.size() != shape.size_bytes) {
-    throw Refusal("a constant of " + std::to_string(shape.size_bytes) + " bytes has elements for " +
-                  std::to_string(elements.size()));
+    throw Refusal(Reason::kMalformed, "a constant of " + std::to_string(shape.size_bytes) +
+                                          " bytes has elements for " +
+                                          std::to_string(elements.size()));
   }
   return elements;
 }

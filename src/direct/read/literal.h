@@ -8,8 +8,8 @@
 
 namespace cyxla::direct {
 
-// The elements of a LiteralProto as they lie in memory, in the order of its layout. Throws Refusal
-// where the literal is not of this shape and layout, or of a type whose encoding is not known.
+// Returns the elements of a LiteralProto as bytes in memory, in the order of its layout. Throws
+// Refusal where the literal has another shape or layout, or elements of an unsupported type.
 std::string read_literal(std::string_view bytes, const Shape& shape);
 
 }  // namespace cyxla::direct

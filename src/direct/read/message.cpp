@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "direct/read/message.h"
 
+#include <algorithm>
 #include <string>
 
 #include "direct/refusal.h"
@@ -8,85 +9,117 @@
 namespace cyxla::direct {
 namespace {
 
-std::string field_of(std::uint32_t field, const char* name) {
-  return "field " + std::to_string(field) + " of " + name;
+const Row* find_row(std::span<const Row> table, std::uint32_t number) {
+  const auto row = std::ranges::lower_bound(table, number, {}, &Row::number);
+  return row != table.end() && row->number == number ? &*row : nullptr;
+}
+
+// Calls `visit` with each number of a field; false when packed ones are malformed.
+template <typename Visit>
+bool for_each_number(const wire::Field& value, Visit visit) {
+  if (value.type == wire::Type::kVarint) {
+    visit(value.number);
+    return true;
+  }
+  for (std::string_view rest = value.bytes; !rest.empty();) {
+    const auto number = wire::take_varint(rest);
+    if (!number) {
+      return false;
+    }
+    visit(*number);
+  }
+  return value.type == wire::Type::kBytes;
+}
+
+bool has_kind(const wire::Field& value, Kind kind) {
+  switch (kind) {
+    case Kind::kNumber:
+    case Kind::kFlag:
+      return value.type == wire::Type::kVarint;
+    case Kind::kNumbers:
+      return for_each_number(value, [](std::uint64_t) {});
+    default:
+      return value.type == wire::Type::kBytes;
+  }
+}
+
+bool is_unset(const wire::Field& value, Kind kind) {
+  if (kind == Kind::kBytes) {
+    return value.bytes.empty();
+  }
+  bool is_zero = true;
+  for_each_number(value, [&](std::uint64_t number) { is_zero = is_zero && number == 0; });
+  return is_zero;
+}
+
+[[noreturn]] void refuse(Reason reason, const char* title, const Row& row, const char* what) {
+  throw Refusal(reason, "field " + std::to_string(row.number) + " (" + std::string(row.name) +
+                            ") of " + title + " " + what);
+}
+
+// Whether the value is the caller's to read.
+bool check(const wire::Field& value, bool is_first, const char* title, const Row& row) {
+  if (row.rule == Rule::kRefuse) {
+    refuse(Reason::kUnsupportedField, title, row, "is set, which cyxla does not support");
+  }
+  if (!has_kind(value, row.kind)) {
+    refuse(Reason::kUnknownField, title, row, "has an unknown encoding");
+  }
+  if (row.rule == Rule::kIgnore) {
+    return false;
+  }
+  if (!is_first && row.kind != Kind::kNumbers && row.kind != Kind::kRepeatedBytes) {
+    refuse(Reason::kMalformed, title, row, "occurs twice");
+  }
+  if ((row.kind == Kind::kFlag && value.number > 1) ||
+      (row.rule == Rule::kUnset && !is_unset(value, row.kind))) {
+    refuse(Reason::kUnsupportedField, title, row, "has a value that cyxla does not support");
+  }
+  return true;
 }
 
 }  // namespace
 
-bool Message::next() {
-  if (const auto field = reader_.next()) {
-    current_ = *field;
-    return true;
-  }
-  if (reader_.failed()) {
-    throw Refusal(std::string("the bytes of ") + name_ + " are malformed");
-  }
-  return false;
-}
-
-std::uint64_t Message::number() {
-  expect(wire::Type::kVarint);
-  expect_first();
-  return current_.number;
-}
-
-bool Message::flag() {
-  const std::uint64_t value = number();
-  if (value > 1) {
-    refuse_value();
-  }
-  return value == 1;
-}
-
-std::string_view Message::bytes() {
-  expect(wire::Type::kBytes);
-  expect_first();
-  return current_.bytes;
-}
-
-std::string_view Message::repeated_bytes() const {
-  expect(wire::Type::kBytes);
-  return current_.bytes;
-}
-
-void Message::repeated_numbers(std::vector<std::uint64_t>& values) const {
-  if (current_.type == wire::Type::kVarint) {
-    values.push_back(current_.number);
-    return;
-  }
-  expect(wire::Type::kBytes);
-  for (std::string_view rest = current_.bytes; !rest.empty();) {
-    const auto value = wire::take_varint(rest);
-    if (!value) {
-      refuse_value();
+void read_fields(std::string_view bytes, const char* title, std::span<const Row> table,
+                 std::span<wire::Field> values) {
+  wire::Reader reader(bytes);
+  while (const auto value = reader.next()) {
+    const Row* row = find_row(table, value->field);
+    if (row == nullptr) {
+      throw Refusal(Reason::kUnknownField, std::string(title) + " has field " +
+                                               std::to_string(value->field) +
+                                               ", which this cyxla does not know");
     }
-    values.push_back(*value);
+    wire::Field& read = values[static_cast<std::size_t>(row - table.data())];
+    if (check(*value, read.field == 0, title, *row)) {
+      read = *value;
+    }
+  }
+  if (reader.failed()) {
+    throw Refusal(Reason::kMalformed, std::string("the bytes of ") + title + " are malformed");
   }
 }
 
-void Message::refuse_unknown() const {
-  throw Refusal(field_of(current_.field, name_) + " is unknown");
-}
-
-void Message::refuse_value() const {
-  throw Refusal(field_of(current_.field, name_) + " has an unknown value");
-}
-
-void Message::expect(wire::Type type) const {
-  if (current_.type != type) {
-    throw Refusal(field_of(current_.field, name_) + " has an unknown wire type");
+void read_fields(std::string_view bytes, Lenient, std::span<const Row> table,
+                 std::span<wire::Field> values) {
+  wire::Reader reader(bytes);
+  while (const auto value = reader.next()) {
+    const Row* row = find_row(table, value->field);
+    if (row != nullptr && has_kind(*value, row->kind)) {
+      values[static_cast<std::size_t>(row - table.data())] = *value;
+    }
   }
 }
 
-void Message::expect_first() {
-  if (current_.field >= kMaxField) {
-    refuse_unknown();
+std::vector<std::uint64_t> repeated_numbers(std::string_view bytes, std::uint32_t field) {
+  std::vector<std::uint64_t> numbers;
+  wire::Reader reader(bytes);
+  while (const auto value = reader.next()) {
+    if (value->field == field) {
+      for_each_number(*value, [&](std::uint64_t number) { numbers.push_back(number); });
+    }
   }
-  if (seen_.test(current_.field)) {
-    throw Refusal(field_of(current_.field, name_) + " occurs twice");
-  }
-  seen_.set(current_.field);
+  return numbers;
 }
 
 }  // namespace cyxla::direct

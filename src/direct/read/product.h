@@ -9,7 +9,7 @@ namespace cyxla::direct {
 struct Product {
   ElementType element_type{};
   double batch = 1, m = 1, k = 1, n = 1;
-  // Whether an operand has its contracted dimension where a plain product does not.
+  // Whether the contracted dimension of an operand is not that of a plain product.
   bool is_lhs_transposed = false;
   bool is_rhs_transposed = false;
 

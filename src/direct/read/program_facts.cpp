@@ -1,95 +1,89 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "direct/read/program_facts.h"
 
-#include <algorithm>
-#include <cstdint>
+#include <set>
 
-#include "base/wire.h"
 #include "direct/read/compilation_result.h"
 #include "direct/read/hlo.h"
 #include "direct/read/step_kind.h"
-#include "direct/refusal.h"
+#include "direct/read/tables.h"
 
 namespace cyxla::direct {
 namespace {
 
-// Calls `visit` with each field of a message that holds bytes.
-template <typename Visit>
-void for_each_message(std::string_view bytes, Visit visit) {
-  wire::Reader reader(bytes);
-  while (const auto field = reader.next()) {
-    if (field->type == wire::Type::kBytes) {
-      visit(field->field, field->bytes);
-    }
-  }
-  if (reader.failed()) {
-    throw Refusal("a step is malformed");
-  }
-}
-
+// Collects the kinds of steps that keep a program off the direct route.
 class ObstacleReader {
  public:
-  explicit ObstacleReader(std::vector<std::string>& obstacles) : obstacles_(obstacles) {}
-
   void read_sequence(std::string_view bytes, std::size_t depth) {
     if (depth > kMaxNesting) {
-      add("steps nested deeply");
+      obstacles_.insert(StepKind::kCall);
       return;
     }
-    for_each_message(bytes, [&](std::uint32_t, std::string_view step) {
-      for_each_message(step, [&](std::uint32_t field, std::string_view what) {
-        if (field > 2) {  // not its name or info
-          read_step(field, what, depth);
-        }
-      });
+    const Message<proto::kThunkSequence> sequence(bytes, "a step sequence");
+    sequence.for_each("thunks", [&](std::string_view step) {
+      read_step(read_step_message(step, ++count_), depth);
     });
   }
 
-  void add(const char* obstacle) {
-    if (std::find(obstacles_.begin(), obstacles_.end(), obstacle) == obstacles_.end()) {
-      obstacles_.emplace_back(obstacle);
+  void add(StepKind kind) { obstacles_.insert(kind); }
+
+  std::vector<std::string> texts() const {
+    std::vector<std::string> texts;
+    for (const StepKind kind : obstacles_) {
+      texts.emplace_back(text(kind));
     }
+    return texts;
   }
 
  private:
-  void read_step(std::uint32_t kind, std::string_view bytes, std::size_t depth) {
+  static const char* text(StepKind kind) {
     switch (kind) {
-      case kXnnFusion:
-      case kMatrixProduct:
-      case kYnnFusion:
-      case kWhile:  // the module tells of loops, inside of kernels too
-      case kCopy:
-        break;
-      case kCall:
-      case kConditional:
-        for_each_message(bytes, [&](std::uint32_t field, std::string_view sequence) {
-          if (field == 1) {
-            read_sequence(sequence, depth + 1);
-          }
-        });
-        break;
-      case kKernel:
-        for_each_message(bytes, [&](std::uint32_t field, std::string_view groups) {
-          if (field == 2) {
-            read_work_groups(groups);
-          }
-        });
-        break;
+      case StepKind::kCall:
+        return "steps nested deeply";
+      case StepKind::kWhile:
+        return "a loop";
+      case StepKind::kKernel:
+        return "a kernel with several work groups";
       default:
-        add(plugin_step(kind));
+        return plugin_step(kind);
     }
   }
 
-  void read_work_groups(std::string_view bytes) {
-    wire::Reader reader(bytes);
-    while (const auto field = reader.next()) {
-      if (field->number != 1) {
-        add("a kernel with several work groups");
+  void read_step(const StepMessage& step, std::size_t depth) {
+    switch (step.kind) {
+      case StepKind::kXnnFusion:
+      case StepKind::kDot:
+      case StepKind::kYnnFusion:
+      case StepKind::kWhile:  // the module has all loops, those inside kernels too
+      case StepKind::kCopy:
+        break;
+      case StepKind::kCall: {
+        const Message<proto::kCallThunk> call(step.content, "a call step");
+        read_sequence(call.bytes("called_sequence"), depth + 1);
+        break;
       }
+      case StepKind::kConditional: {
+        const Message<proto::kConditionalThunk> conditional(step.content, "a conditional step");
+        conditional.for_each("branch_sequences",
+                             [&](std::string_view branch) { read_sequence(branch, depth + 1); });
+        break;
+      }
+      case StepKind::kKernel: {
+        const Message<proto::kKernelThunk> kernel(step.content, "a kernel step");
+        const Message<proto::kNumWorkGroups> groups(kernel.bytes("num_workgroups"),
+                                                    "the work groups of a kernel");
+        if (groups.number("x") > 1 || groups.number("y") > 1 || groups.number("z") > 1) {
+          obstacles_.insert(StepKind::kKernel);
+        }
+        break;
+      }
+      default:
+        obstacles_.insert(step.kind);
     }
   }
 
-  std::vector<std::string>& obstacles_;
+  std::set<StepKind> obstacles_;
+  std::size_t count_ = 0;
 };
 
 }  // namespace
@@ -98,11 +92,11 @@ ProgramFacts read_facts(std::string_view serialized) {
   const CompilationResult result = read_compilation_result(serialized);
   const HloModule module(result.module);
   ProgramFacts facts{.num_instructions = module.instructions().size(), .work = module.work()};
-  ObstacleReader obstacles(facts.obstacles);
+  ObstacleReader obstacles;
   obstacles.read_sequence(result.steps, 0);
   for (const auto& [id, instruction] : module.instructions()) {
     if (instruction.opcode == "while") {
-      obstacles.add("a loop");
+      obstacles.add(StepKind::kWhile);
     }
     if (instruction.opcode == "dot" && instruction.operands.size() == 2) {
       facts.products.push_back(
@@ -110,6 +104,7 @@ ProgramFacts read_facts(std::string_view serialized) {
                      read_extent(module.instruction(instruction.operands[1]).shape)));
     }
   }
+  facts.obstacles = obstacles.texts();
   return facts;
 }
 

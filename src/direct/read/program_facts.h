@@ -10,17 +10,17 @@
 
 namespace cyxla::direct {
 
-// What decides whether a program that the plugin has to run is worth compiling a second time, with
-// its matrix products as kernels. It follows from the program alone.
+// Facts that decide whether to compile a program a second time, with its matrix products as
+// kernels. They follow from the program alone.
 struct ProgramFacts {
   std::vector<Product> products;
-  // What keeps it off the direct route in whichever form its products are.
+  // The steps that keep it off the direct route, even with its products as kernels.
   std::vector<std::string> obstacles;
   std::size_t num_instructions = 0;  // of the optimized module
-  double work = 0;                   // as of HloModule
+  double work = 0;                   // HloModule::work()
 };
 
-// Reads what PJRT_Executable_Serialize of an XLA:CPU plugin returned. Throws Refusal.
+// Reads the result of an XLA:CPU plugin's PJRT_Executable_Serialize. Throws Refusal.
 ProgramFacts read_facts(std::string_view serialized);
 
 }  // namespace cyxla::direct

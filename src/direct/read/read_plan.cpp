@@ -17,12 +17,13 @@ Plan read_plan(std::string_view serialized, const Expected& expected) {
   CompilationResult result = read_compilation_result(serialized);
   const HloModule module(result.module);
   if (module.num_trips() > static_cast<double>(kMaxTripCount)) {
-    throw Refusal("its loops, those within others included, run more than " +
-                  std::to_string(kMaxTripCount) + " times; so long a program gains nothing");
+    throw Refusal(Reason::kTooLarge, "its loops, including nested ones, run more than " +
+                                         std::to_string(kMaxTripCount) +
+                                         " times, so calling it directly would not help");
   }
   if (!(module.work() <= kLongWork)) {
-    throw Refusal(
-        "a call computes for more than about 20 ms, so calling it directly gains nothing");
+    throw Refusal(Reason::kTooLarge,
+                  "a call takes more than about 20 ms, so calling it directly would not help");
   }
   const BufferAssignment assignment(result.buffer_assignment);
   Buffers buffers = read_buffers(assignment, module, expected);

@@ -8,8 +8,8 @@
 
 namespace cyxla::direct {
 
-// Reads what PJRT_Executable_Serialize of an XLA:CPU plugin returned. Throws Refusal for a program
-// that has to be left to the plugin, and for bytes in which anything is not understood.
+// Reads the result of an XLA:CPU plugin's PJRT_Executable_Serialize. Throws Refusal for a program
+// that only the plugin can run, and for bytes that are not understood.
 Plan read_plan(std::string_view serialized, const Expected& expected);
 
 }  // namespace cyxla::direct

@@ -3,32 +3,11 @@
 
 #include <string>
 
-#include "base/wire.h"
-#include "direct/read/message.h"
+#include "direct/read/tables.h"
 #include "direct/refusal.h"
 
 namespace cyxla::direct {
 namespace {
-
-std::vector<std::size_t> read_layout(std::string_view bytes) {
-  std::vector<std::uint64_t> minor_to_major;
-  Message message(bytes, "a layout");
-  while (message.next()) {
-    switch (message.field()) {
-      case 1:  // minor_to_major
-        message.repeated_numbers(minor_to_major);
-        break;
-      case 16:  // tail_padding_alignment_in_elements
-        if (message.number() > 1) {
-          message.refuse_value();
-        }
-        break;
-      default:
-        message.refuse_unknown();
-    }
-  }
-  return {minor_to_major.begin(), minor_to_major.end()};
-}
 
 bool is_permutation(const std::vector<std::size_t>& order, std::size_t size) {
   std::vector<bool> seen(size);
@@ -50,65 +29,51 @@ std::size_t array_bytes(const Shape& shape) {
   }
   for (const std::size_t dimension : shape.dimensions) {
     if (dimension > kMaxArrayBytes / size_bytes) {
-      throw Refusal("an array is larger than " + std::to_string(kMaxArrayBytes) + " bytes");
+      throw Refusal(Reason::kTooLarge,
+                    "an array is larger than " + std::to_string(kMaxArrayBytes) + " bytes");
     }
     size_bytes *= dimension;
   }
   return size_bytes;
 }
 
+std::vector<std::size_t> read_layout(std::string_view bytes) {
+  const Message<proto::kLayout> layout(bytes, "a layout");
+  const std::uint64_t padding = layout.number("tail_padding_alignment_in_elements");
+  if (padding > 1) {
+    throw Refusal(Reason::kUnsupportedField,
+                  "a layout pads to a multiple of " + std::to_string(padding) + " elements");
+  }
+  const std::vector<std::uint64_t> order = layout.numbers("minor_to_major");
+  return {order.begin(), order.end()};
+}
+
 // `inside_tuple` ends the recursion: JAX makes no tuples of tuples.
 Shape read(std::string_view bytes, bool inside_tuple) {
-  Shape shape;
-  bool has_layout = false;
-  std::vector<std::uint64_t> dimensions;
-  Message message(bytes, "a shape");
-  while (message.next()) {
-    switch (message.field()) {
-      case 2:  // element_type
-        shape.element_type = static_cast<ElementType>(message.number());
-        break;
-      case 3:  // dimensions
-        message.repeated_numbers(dimensions);
-        break;
-      case 4:  // tuple_shapes
-        if (inside_tuple) {
-          throw Refusal("an array is in a tuple of tuples");
-        }
-        shape.elements.push_back(read(message.repeated_bytes(), true));
-        break;
-      case 5:  // layout
-        has_layout = true;
-        shape.minor_to_major = read_layout(message.bytes());
-        break;
-      case 6: {  // is_dynamic_dimension
-        std::vector<std::uint64_t> dynamic;
-        message.repeated_numbers(dynamic);
-        for (const std::uint64_t is_dynamic : dynamic) {
-          if (is_dynamic != 0) {
-            throw Refusal("an array has a dynamic shape");
-          }
-        }
-        break;
-      }
-      default:
-        message.refuse_unknown();
-    }
+  const Message<proto::kShape> message(bytes, "a shape");
+  const std::vector<std::uint64_t> dimensions = message.numbers("dimensions");
+  Shape shape{.element_type = static_cast<ElementType>(message.number("element_type")),
+              .dimensions = {dimensions.begin(), dimensions.end()},
+              .minor_to_major = read_layout(message.bytes("layout"))};
+  if (inside_tuple && (shape.is_tuple() || message.has("tuple_shapes"))) {
+    throw Refusal(Reason::kUnsupportedType, "an array is in a tuple of tuples");
   }
-  shape.dimensions.assign(dimensions.begin(), dimensions.end());
+  message.for_each("tuple_shapes",
+                   [&](std::string_view one) { shape.elements.push_back(read(one, true)); });
   if (shape.is_tuple()) {
-    if (has_layout || !shape.dimensions.empty() || inside_tuple) {
-      throw Refusal("a tuple has the shape of an array");
+    if (message.has("layout") || !shape.dimensions.empty()) {
+      throw Refusal(Reason::kMalformed, "a tuple has the shape of an array");
     }
     if (shape.elements.size() > kMaxArrayBytes / sizeof(void*)) {
-      throw Refusal("a tuple has " + std::to_string(shape.elements.size()) + " elements");
+      throw Refusal(Reason::kTooLarge,
+                    "a tuple has " + std::to_string(shape.elements.size()) + " elements");
     }
     shape.size_bytes = shape.elements.size() * sizeof(void*);
     return shape;
   }
-  if (!has_layout || !shape.elements.empty() ||
+  if (!message.has("layout") || !shape.elements.empty() ||
       !is_permutation(shape.minor_to_major, shape.dimensions.size())) {
-    throw Refusal("the layout of an array does not fit its shape");
+    throw Refusal(Reason::kBufferLayout, "the layout of an array does not fit its shape");
   }
   shape.size_bytes = array_bytes(shape);
   return shape;
@@ -165,27 +130,18 @@ std::size_t element_bytes(ElementType type) {
     case ElementType::kTuple:
       break;
   }
-  throw Refusal("an array has elements of type " +
-                std::to_string(static_cast<std::uint64_t>(type)) + ", whose size is unknown");
+  throw Refusal(Reason::kUnsupportedType, "an array has elements of type " +
+                                              std::to_string(static_cast<std::uint64_t>(type)) +
+                                              ", which cyxla does not support");
 }
 
 Shape read_shape(std::string_view bytes) { return read(bytes, false); }
 
 Extent read_extent(std::string_view bytes) {
-  Extent extent;
-  wire::Reader reader(bytes);
-  while (auto field = reader.next()) {
-    const bool is_bytes = field->type == wire::Type::kBytes;
-    if (field->field == 2 && !is_bytes) {
-      extent.element_type = static_cast<ElementType>(field->number);
-    } else if (field->field == 3 && !is_bytes) {
-      extent.dimensions.push_back(field->number);
-    } else if (field->field == 3) {
-      while (const auto size = wire::take_varint(field->bytes)) {
-        extent.dimensions.push_back(*size);
-      }
-    }
-  }
+  const Message<proto::kShape> shape(bytes, Lenient());
+  const std::vector<std::uint64_t> dimensions = shape.numbers("dimensions");
+  Extent extent{.element_type = static_cast<ElementType>(shape.number("element_type")),
+                .dimensions = {dimensions.begin(), dimensions.end()}};
   extent.num_elements = extent.element_type == ElementType::kTuple ? 0 : 1;
   for (const std::size_t size : extent.dimensions) {
     extent.num_elements *= static_cast<double>(size);

@@ -28,15 +28,15 @@ enum class ElementType : std::uint64_t {
   kC128 = 18,
 };
 
-// Arrays above this size gain nothing from a direct call: their arithmetic dwarfs the plugin's
-// overhead, and the plugin has threads.
+// A direct call saves nothing for larger arrays: their arithmetic takes far longer than the
+// plugin's overhead, and the plugin has threads.
 constexpr std::size_t kMaxArrayBytes = std::size_t{1} << 20;
 
-// An array with its layout, or a tuple of arrays. Made by read_shape(), which checks it throughout.
+// An array with its layout, or a tuple of arrays, as read_shape() has checked it.
 struct Shape {
   ElementType element_type{};
   std::vector<std::size_t> dimensions;
-  std::vector<std::size_t> minor_to_major;  // the dimensions, from the one that varies fastest
+  std::vector<std::size_t> minor_to_major;  // the dimensions, the one that varies fastest first
   std::vector<Shape> elements;              // of a tuple
   std::size_t size_bytes = 0;               // of the array, or of the tuple's table of pointers
 
@@ -50,21 +50,21 @@ struct Shape {
   bool operator==(const Shape&) const = default;
 };
 
-// What an estimate needs of a shape. Unlike Shape, of any size and layout.
+// A shape for estimates. Unlike a Shape, it may have any size and layout.
 struct Extent {
   ElementType element_type{};
   std::vector<std::size_t> dimensions;
-  double num_elements = 0;  // of a tuple: 0, as whatever computes its arrays counts them
+  double num_elements = 0;  // 0 for a tuple: what computes its arrays counts them
 };
 
-// Reads what is there of a ShapeProto, and ignores what is unknown.
+// Reads a ShapeProto, and skips what it does not know.
 Extent read_extent(std::string_view bytes);
 
-// Refuses an element type that has no size of its own here.
+// Throws Refusal for an unsupported type.
 std::size_t element_bytes(ElementType type);
 
-// Reads a ShapeProto. Throws Refusal: dynamic dimensions, nested tuples, tiles, more than
-// kMaxArrayBytes, or whatever else is not a plain array.
+// Reads a ShapeProto. Throws Refusal for dynamic dimensions, nested tuples, tiles, and arrays of
+// more than kMaxArrayBytes.
 Shape read_shape(std::string_view bytes);
 
 }  // namespace cyxla::direct

@@ -9,7 +9,7 @@
 
 namespace cyxla::direct {
 
-// A slice with what is known of the values in it.
+// A slice with the type or the shape of its values.
 struct TypedSlice {
   Slice slice;
   ElementType element_type{};
@@ -24,10 +24,10 @@ struct ShapedSlice {
 
 // A BufferAllocationSliceProto.
 TypedSlice read_slice(std::string_view bytes, const Buffers& buffers);
-// A ShapeBufferAllocationSliceProto, which holds its shape before its slice.
+// A ShapeBufferAllocationSliceProto.
 ShapedSlice read_shaped_slice(std::string_view bytes, const Buffers& buffers);
-// An argument or result of a kernel: the former in PJRT 0.81 and, with the two fields exchanged,
-// the latter in newer plugins.
+// An argument or result of a kernel: a BufferAllocationSliceProto in PJRT 0.81, a ShapedSliceProto
+// in newer plugins.
 Slice read_kernel_slice(std::string_view bytes, const Buffers& buffers);
 
 }  // namespace cyxla::direct

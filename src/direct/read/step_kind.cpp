@@ -1,58 +1,71 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "direct/read/step_kind.h"
 
+#include <algorithm>
+#include <iterator>
+#include <span>
+#include <string>
+
+#include "direct/read/tables.h"
+#include "direct/refusal.h"
+
 namespace cyxla::direct {
+namespace {
 
-const char* kind_name(std::uint32_t kind) {
-  switch (kind) {
-    case kCall:
-      return "call";
-    case kConditional:
-      return "conditional";
-    case kWhile:
-      return "while";
-    case kKernel:
-      return "kernel";
-    case kCopy:
-      return "copy";
-    default:
-      return nullptr;
-  }
+struct KindText {
+  StepKind kind;
+  const char* text;
+};
+
+constexpr KindText kDirectNames[] = {
+    {StepKind::kCall, "call"},   {StepKind::kConditional, "conditional"},
+    {StepKind::kWhile, "while"}, {StepKind::kKernel, "kernel"},
+    {StepKind::kCopy, "copy"},
+};
+
+constexpr KindText kPluginSteps[] = {
+    {StepKind::kSort, "a sort"},
+    {StepKind::kXnnFusion, "an XNNPACK fusion"},
+    {StepKind::kDot, "a matrix product"},
+    {StepKind::kRngGetAndUpdateState, "an update of the random-number state"},
+    {StepKind::kTopK, "a top-k"},
+    {StepKind::kFft, "a Fourier transform"},
+    {StepKind::kInfeed, "an infeed"},
+    {StepKind::kOutfeed, "an outfeed"},
+    {StepKind::kCustomCall, "a custom call"},
+    {StepKind::kConvolution, "a convolution"},
+    {StepKind::kCollective, "a collective operation"},
+    {StepKind::kPartitionId, "a partition id"},
+    {StepKind::kReplicaId, "a replica id"},
+    {StepKind::kYnnFusion, "a YNNPACK fusion"},
+    {StepKind::kRngSeed, "a seed of the random-number state"},
+};
+
+const char* text_of(std::span<const KindText> texts, StepKind kind, const char* otherwise) {
+  const auto found = std::ranges::find(texts, kind, &KindText::kind);
+  return found == texts.end() ? otherwise : found->text;
 }
 
-const char* plugin_step(std::uint32_t kind) {
-  switch (kind) {
-    case 5:
-      return "a sort";
-    case kXnnFusion:
-      return "an XNNPACK fusion";
-    case kMatrixProduct:
-      return "a matrix product";
-    case 8:
-      return "an update of the random-number state";
-    case 9:
-      return "a top-k";
-    case 13:
-      return "a Fourier transform";
-    case 14:
-      return "an infeed";
-    case 15:
-      return "an outfeed";
-    case 16:
-      return "a custom call";
-    case 17:
-      return "a convolution";
-    case 18:
-      return "a collective operation";
-    case 19:
-      return "a partition id";
-    case 20:
-      return "a replica id";
-    case kYnnFusion:
-      return "a YNNPACK fusion";
-    default:
-      return "of an unknown kind";
+}  // namespace
+
+StepMessage read_step_message(std::string_view bytes, std::size_t number) {
+  const Message<proto::kThunk> message(bytes, "a step");
+  StepMessage step{.name = message.bytes("kind"), .info = message.bytes("info")};
+  for (const wire::Field& value : message.values()) {
+    if (value.field < static_cast<std::uint32_t>(StepKind::kCall)) {
+      continue;  // its name or info, or absent
+    }
+    if (step.kind != StepKind::kUnknown) {
+      throw Refusal(Reason::kMalformed, "step " + std::to_string(number) + " is of several kinds");
+    }
+    step.kind = static_cast<StepKind>(value.field);
+    step.content = value.bytes;
   }
+  return step;
 }
+
+const char* direct_name(StepKind kind) { return text_of(kDirectNames, kind, nullptr); }
+
+const char* plugin_step(StepKind kind) { return text_of(kPluginSteps, kind, "of an unknown kind"); }
 
 }  // namespace cyxla::direct

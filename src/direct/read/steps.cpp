@@ -9,80 +9,52 @@
 #include <utility>
 #include <vector>
 
-#include "base/wire.h"
 #include "direct/read/copy_step.h"
 #include "direct/read/hlo.h"
-#include "direct/read/message.h"
 #include "direct/read/slice_reader.h"
 #include "direct/read/step_kind.h"
+#include "direct/read/tables.h"
 #include "direct/refusal.h"
 
 namespace cyxla::direct {
 namespace {
 
-// Far above what a program has that gains from a direct call.
+// Programs for which a direct call saves time have far fewer.
 constexpr std::size_t kMaxSteps = 4096;
-// Contexts align their memory to this much.
+// The alignment of the memory in a Context.
 constexpr std::uint64_t kMaxAlignment = 64;
 
-struct Int64Optional {
-  std::uint64_t value = 0;
-  bool has_value = false;
-};
-
-Int64Optional read_optional(std::string_view bytes) {
-  Int64Optional result;
-  Message message(bytes, "an optional number");
-  while (message.next()) {
-    switch (message.field()) {
-      case 1:
-        result.value = message.number();
-        break;
-      case 2:
-        result.has_value = message.flag();
-        break;
-      default:
-        message.refuse_unknown();
-    }
-  }
-  return result;
+std::optional<std::uint64_t> read_optional(std::string_view bytes) {
+  const Message<proto::kInt64Optional> message(bytes, "an optional number");
+  return message.flag("contains_value") ? std::optional(message.number("value")) : std::nullopt;
 }
 
-// Refuses more than one work group: the kernel is large enough for the plugin's threads.
+// The plugin runs several work groups on its threads.
 void check_work_groups(std::string_view bytes) {
-  std::uint64_t groups[3] = {};
-  Message message(bytes, "the work groups of a kernel");
-  while (message.next()) {
-    if (message.field() > 3) {
-      message.refuse_unknown();
-    }
-    groups[message.field() - 1] = message.number();
-  }
-  for (const std::uint64_t count : groups) {
-    if (count != 1) {
-      throw Refusal("a kernel has several work groups, which the plugin runs in parallel");
-    }
+  const Message<proto::kNumWorkGroups> groups(bytes, "the work groups of a kernel");
+  if (groups.number("x") != 1 || groups.number("y") != 1 || groups.number("z") != 1) {
+    throw Refusal(Reason::kUnsupportedStep,
+                  "a kernel has several work groups, which the plugin runs in parallel");
   }
 }
 
 void check_alignment(std::string_view bytes) {
-  const Int64Optional alignment = read_optional(bytes);
-  if (alignment.has_value &&
-      (alignment.value > kMaxAlignment || (alignment.value & (alignment.value - 1)) != 0)) {
-    throw Refusal("a kernel wants its memory aligned to " + std::to_string(alignment.value) +
-                  " bytes");
+  const std::optional<std::uint64_t> alignment = read_optional(bytes);
+  if (alignment && (*alignment > kMaxAlignment || (*alignment & (*alignment - 1)) != 0)) {
+    throw Refusal(Reason::kUnsupportedStep,
+                  "a kernel needs memory aligned to " + std::to_string(*alignment) + " bytes");
   }
 }
 
-// The name of the HLO instruction in a ThunkInfoProto, which nothing but messages depends on; empty
-// if it has none that can be printed.
-std::string instruction_name(std::string_view info) {
+// The name of the HLO instruction in an InfoProto, for messages only; empty if it cannot be
+// printed.
+std::string instruction_name(std::string_view bytes) {
   constexpr std::size_t kMaxLength = 100;
-  std::string name;
-  wire::for_each_bytes_field(info, 1, [&](std::string_view bytes) { name = bytes; });
+  const Message<proto::kInfo> info(bytes, Lenient());
+  const std::string_view name = info.bytes("op_name");
   const bool is_printable =
       std::all_of(name.begin(), name.end(), [](char c) { return c > ' ' && c <= '~'; });
-  return is_printable && name.size() <= kMaxLength ? name : "";
+  return std::string(is_printable && name.size() <= kMaxLength ? name : "");
 }
 
 class StepReader {
@@ -99,134 +71,77 @@ class StepReader {
  private:
   void append_sequence(std::string_view bytes, std::size_t depth, Steps& steps) {
     if (depth > kMaxNesting) {
-      throw Refusal("steps are nested more than " + std::to_string(kMaxNesting) + " deep");
+      throw Refusal(Reason::kTooLarge,
+                    "steps are nested more than " + std::to_string(kMaxNesting) + " deep");
     }
-    Message message(bytes, "a step sequence");
-    while (message.next()) {
-      switch (message.field()) {
-        case 1:  // thunks
-          append_step(message.repeated_bytes(), depth, steps);
-          break;
-        default:  // resource users too: they order steps that only the plugin runs
-          message.refuse_unknown();
-      }
-    }
+    const Message<proto::kThunkSequence> sequence(bytes, "a step sequence");
+    sequence.for_each("thunks", [&](std::string_view step) { append_step(step, depth, steps); });
   }
 
   void append_step(std::string_view bytes, std::size_t depth, Steps& steps) {
     const std::size_t number = ++count_;
     if (number > kMaxSteps) {
-      throw Refusal("the program has more than " + std::to_string(kMaxSteps) + " steps");
+      throw Refusal(Reason::kTooLarge,
+                    "the program has more than " + std::to_string(kMaxSteps) + " steps");
     }
-    std::string_view name;
-    std::string_view info;
-    std::uint32_t kind = 0;
-    std::string_view what;
-    Message message(bytes, "a step");
-    while (message.next()) {
-      switch (message.field()) {
-        case 1:
-          name = message.bytes();
-          break;
-        case 2:
-          info = message.bytes();
-          break;
-        default:
-          if (kind != 0) {
-            throw Refusal("step " + std::to_string(number) + " is of several kinds");
-          }
-          kind = message.field();
-          what = message.bytes();
-      }
+    const StepMessage step = read_step_message(bytes, number);
+    const char* const expected_name = direct_name(step.kind);
+    if (expected_name == nullptr) {
+      throw Refusal(Reason::kUnsupportedStep, "step " + std::to_string(number) + " is " +
+                                                  plugin_step(step.kind) +
+                                                  ", which only the plugin runs");
     }
-    if (kind_name(kind) == nullptr) {
-      throw Refusal("step " + std::to_string(number) + " is " + plugin_step(kind) +
-                    ", which only the plugin runs");
+    if (step.name != expected_name) {
+      throw Refusal(Reason::kMalformed, "step " + std::to_string(number) + " is a " +
+                                            expected_name + " step with the name of another kind");
     }
-    if (name != kind_name(kind)) {
-      throw Refusal("step " + std::to_string(number) + " is called something else than it is");
-    }
-    append(kind, what, depth, steps);
-    if (kind == kConditional || kind == kWhile) {
+    append(step, depth, steps);
+    if (step.kind == StepKind::kConditional || step.kind == StepKind::kWhile) {
       steps.back().number = number;
-      steps.back().instruction = instruction_name(info);
+      steps.back().instruction = instruction_name(step.info);
     }
   }
 
-  void append(std::uint32_t kind, std::string_view bytes, std::size_t depth, Steps& steps) {
-    switch (kind) {
-      case kCall:
-        append_call(bytes, depth, steps);
+  void append(const StepMessage& step, std::size_t depth, Steps& steps) {
+    switch (step.kind) {
+      case StepKind::kCall: {
+        const Message<proto::kCallThunk> call(step.content, "a call step");
+        append_sequence(call.bytes("called_sequence"), depth + 1, steps);
         break;
-      case kConditional:
-        steps.push_back({read_conditional(bytes, depth)});
+      }
+      case StepKind::kConditional:
+        steps.push_back({read_conditional(step.content, depth)});
         break;
-      case kWhile:
-        steps.push_back({read_while(bytes, depth)});
+      case StepKind::kWhile:
+        steps.push_back({read_while(step.content, depth)});
         break;
-      case kKernel:
-        steps.push_back({read_kernel(bytes)});
+      case StepKind::kKernel:
+        steps.push_back({read_kernel(step.content)});
         break;
       default:
-        if (auto copy = read_copy(bytes, buffers_)) {
+        if (auto copy = read_copy(step.content, buffers_)) {
           steps.push_back({*std::move(copy)});
         }
     }
   }
 
-  void append_call(std::string_view bytes, std::size_t depth, Steps& steps) {
-    Message message(bytes, "a call step");
-    while (message.next()) {
-      if (message.field() != 1) {
-        message.refuse_unknown();
-      }
-      append_sequence(message.bytes(), depth + 1, steps);
-    }
-  }
-
   KernelStep read_kernel(std::string_view bytes) {
-    std::string_view name;
-    std::vector<Slice> arguments;
-    std::vector<Slice> results;
-    bool has_work_groups = false;
-    Message message(bytes, "a kernel step");
-    while (message.next()) {
-      switch (message.field()) {
-        case 1:
-          name = message.bytes();
-          break;
-        case 2:
-          check_work_groups(message.bytes());
-          has_work_groups = true;
-          break;
-        case 3:  // invariant_arguments: a promise to the compiler
-          message.ignore_repeated_numbers();
-          break;
-        case 4:
-          check_alignment(message.bytes());
-          break;
-        case 5:
-          arguments.push_back(read_kernel_slice(message.repeated_bytes(), buffers_));
-          break;
-        case 6:
-          results.push_back(read_kernel_slice(message.repeated_bytes(), buffers_));
-          break;
-        default:
-          message.refuse_unknown();
-      }
-    }
-    if (!has_work_groups) {
-      throw Refusal("a kernel has no work groups");
-    }
-    KernelStep step{.kernel = kernel_index(name), .slices = std::move(arguments)};
-    step.slices.insert(step.slices.end(), results.begin(), results.end());
+    const Message<proto::kKernelThunk> message(bytes, "a kernel step");
+    check_work_groups(message.bytes("num_workgroups"));
+    check_alignment(message.bytes("min_alignment"));
+    KernelStep step{.kernel = kernel_index(message.bytes("kernel_name")), .slices = {}};
+    const auto add_slice = [&](std::string_view slice) {
+      step.slices.push_back(read_kernel_slice(slice, buffers_));
+    };
+    message.for_each("arguments_buffers", add_slice);
+    message.for_each("results_buffers", add_slice);
     return step;
   }
 
   std::size_t kernel_index(std::string_view name) {
     const auto known = symbols_.find(name);
     if (known == symbols_.end()) {
-      throw Refusal("a step calls a kernel that was not compiled");
+      throw Refusal(Reason::kSymbol, "a step calls a kernel that was not compiled");
     }
     const auto [found, is_new] = kernels_.emplace(*known, plan_.kernels.size());
     if (is_new) {
@@ -236,76 +151,42 @@ class StepReader {
   }
 
   WhileStep read_while(std::string_view bytes, std::size_t depth) {
-    WhileStep step;
-    std::optional<TypedSlice> condition_result;
-    bool has_condition = false;
-    bool has_body = false;
-    Int64Optional trip_count;
-    Message message(bytes, "a while step");
-    while (message.next()) {
-      switch (message.field()) {
-        case 1:
-          step.condition = read_sequence(message.bytes(), depth + 1);
-          has_condition = true;
-          break;
-        case 2:
-          step.body = read_sequence(message.bytes(), depth + 1);
-          has_body = true;
-          break;
-        case 3:
-          trip_count = read_optional(message.bytes());
-          break;
-        case 4:
-          condition_result = read_slice(message.bytes(), buffers_);
-          break;
-        default:
-          message.refuse_unknown();
-      }
+    const Message<proto::kWhileThunk> message(bytes, "a while step");
+    const TypedSlice result = read_slice(message.bytes("cond_buffer"), buffers_);
+    if (!message.has("cond_sequence") || !message.has("body_sequence") ||
+        result.element_type != ElementType::kPred || result.slice.size_bytes != 1) {
+      throw Refusal(Reason::kMalformed, "a while step has no condition or no body");
     }
-    if (!has_condition || !has_body || !condition_result ||
-        condition_result->element_type != ElementType::kPred ||
-        condition_result->slice.size_bytes != 1) {
-      throw Refusal("a while step has no condition or no body");
-    }
-    step.condition_result = condition_result->slice;
-    if (!trip_count.has_value) {
+    WhileStep step{.condition = read_sequence(message.bytes("cond_sequence"), depth + 1),
+                   .body = read_sequence(message.bytes("body_sequence"), depth + 1),
+                   .condition_result = result.slice,
+                   .trip_count = read_optional(message.bytes("trip_count"))};
+    if (!step.trip_count) {
       plan_.has_unbounded_loop = true;
-      return step;
+    } else if (*step.trip_count > kMaxTripCount) {
+      throw Refusal(Reason::kTooLarge, "a loop runs " + std::to_string(*step.trip_count) +
+                                           " times, so calling it directly would not help");
     }
-    if (trip_count.value > kMaxTripCount) {
-      throw Refusal("a loop runs " + std::to_string(trip_count.value) +
-                    " times; so long a program gains nothing");
-    }
-    step.trip_count = trip_count.value;
     return step;
   }
 
   ConditionalStep read_conditional(std::string_view bytes, std::size_t depth) {
+    const Message<proto::kConditionalThunk> message(bytes, "a conditional step");
     ConditionalStep step;
-    std::optional<TypedSlice> index;
-    Message message(bytes, "a conditional step");
-    while (message.next()) {
-      switch (message.field()) {
-        case 1:
-          step.branches.push_back(read_sequence(message.repeated_bytes(), depth + 1));
-          break;
-        case 2:
-          index = read_slice(message.bytes(), buffers_);
-          break;
-        default:
-          message.refuse_unknown();
-      }
+    message.for_each("branch_sequences", [&](std::string_view branch) {
+      step.branches.push_back(read_sequence(branch, depth + 1));
+    });
+    if (!message.has("branch_index_buffer") || step.branches.empty()) {
+      throw Refusal(Reason::kMalformed, "a conditional step has no index or no branches");
     }
-    if (!index || step.branches.empty()) {
-      throw Refusal("a conditional step has no index or no branches");
-    }
-    step.index = index->slice;
-    step.is_predicate = index->element_type == ElementType::kPred;
+    const TypedSlice index = read_slice(message.bytes("branch_index_buffer"), buffers_);
+    step.index = index.slice;
+    step.is_predicate = index.element_type == ElementType::kPred;
     const bool is_usable =
         step.is_predicate ? step.index.size_bytes == 1 && step.branches.size() == 2
-                          : index->element_type == ElementType::kS32 && step.index.size_bytes == 4;
+                          : index.element_type == ElementType::kS32 && step.index.size_bytes == 4;
     if (!is_usable) {
-      throw Refusal("a conditional step has an index of an unknown type");
+      throw Refusal(Reason::kUnsupportedType, "a conditional step has an index of an unknown type");
     }
     return step;
   }

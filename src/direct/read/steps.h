@@ -10,7 +10,7 @@
 namespace cyxla::direct {
 
 // Reads a ThunkSequenceProto into the plan's `steps`, `kernels` and `has_unbounded_loop`. `symbols`
-// are the names of the compiled kernels. Throws Refusal for every step that only the plugin runs.
+// are the names of the compiled kernels. Throws Refusal for a step that only the plugin runs.
 void read_steps(std::string_view bytes, const Buffers& buffers,
                 const std::set<std::string_view>& symbols, Plan& plan);
 

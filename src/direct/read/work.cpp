@@ -7,8 +7,8 @@
 #include <numeric>
 #include <string_view>
 
-#include "base/wire.h"
 #include "direct/read/product.h"
+#include "direct/read/tables.h"
 
 namespace cyxla::direct {
 namespace {
@@ -16,17 +16,17 @@ namespace {
 // Measured on kernels of XLA:CPU; a call of the mathematics library takes up to 30.
 constexpr double kTranscendental = 15;
 constexpr double kDivision = 4;
-constexpr double kMultiplyAdd = 0.25;  // of a matrix product, whose operands stay in registers
+constexpr double kMultiplyAdd = 0.25;  // of a matrix product: its operands stay in registers
 constexpr double kComparison = 4;      // of a sort
 constexpr double kComplex = 4;
-// A step of its own: a kernel's call and the loop that it begins.
+// A step: the call of a kernel and the start of its loop.
 constexpr double kStep = 10;
 
 bool is_one_of(std::string_view opcode, std::initializer_list<std::string_view> opcodes) {
   return std::find(opcodes.begin(), opcodes.end(), opcode) != opcodes.end();
 }
 
-// Names for memory, and what a fusion makes of indices alone.
+// Instructions that only name memory, or that a fusion replaces by indices.
 bool is_free(std::string_view opcode) {
   return is_one_of(opcode, {"parameter", "constant", "bitcast", "tuple", "get-tuple-element",
                             "broadcast", "iota", "reshape", "after-all", "opt-barrier"});
@@ -40,19 +40,14 @@ double weight(std::string_view opcode) {
   return is_one_of(opcode, {"divide", "remainder", "sqrt", "rsqrt"}) ? kDivision : 1;
 }
 
-// Elements that a WindowProto covers.
-double window_elements(std::string_view window) {
+// The number of elements that a Window covers.
+double window_elements(std::string_view bytes) {
   double elements = 1;
-  for (wire::Reader reader(window); const auto dimension = reader.next();) {
-    if (dimension->field != 1 || dimension->type != wire::Type::kBytes) {
-      continue;
-    }
-    for (wire::Reader fields(dimension->bytes); const auto field = fields.next();) {
-      if (field->field == 1 && field->type == wire::Type::kVarint) {
-        elements *= static_cast<double>(field->number);
-      }
-    }
-  }
+  const Message<proto::kWindow> window(bytes, Lenient());
+  window.for_each("dimensions", [&](std::string_view one) {
+    const Message<proto::kWindowDimension> dimension(one, Lenient());
+    elements *= dimension.has("size") ? static_cast<double>(dimension.number("size")) : 1;
+  });
   return elements;
 }
 
@@ -60,12 +55,12 @@ double sum(std::span<const double> values) {
   return std::accumulate(values.begin(), values.end(), 0.0);
 }
 
-// Elements that the instruction computes, weighted.
+// The weighted number of elements that the instruction computes.
 double computed(const Instruction& instruction, const Extent& result,
                 const Surroundings& surroundings) {
   const std::string_view opcode = instruction.opcode;
   const std::span<const Extent> operands = surroundings.operands;
-  // What it does for each element, with a computation of its own.
+  // The work for each element, where the instruction calls a computation.
   const double called = std::max(1.0, sum(surroundings.called_work));
   double largest = result.num_elements;
   for (const Extent& operand : operands) {

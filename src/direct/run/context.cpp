@@ -15,7 +15,7 @@ std::uintptr_t address(const void* pointer) noexcept {
   return reinterpret_cast<std::uintptr_t>(pointer);
 }
 
-// The addresses that arrays take up together, and whether each lies behind the one before.
+// The address range of several arrays, and whether each begins after the end of the one before.
 struct MemoryRange {
   std::uintptr_t begin = UINTPTR_MAX;
   std::uintptr_t end = 0;
@@ -42,7 +42,7 @@ bool overlap(const void* a, std::size_t a_bytes, const void* b, std::size_t b_by
 
 Context::Context(const Executable& executable, Runner::Counting counting)
     : runner_(executable, counting),
-      // No array of a caller is where this object is, so the first run binds everything.
+      // No array of a caller has the address of this object, so the first run binds everything.
       last_inputs_(executable.num_inputs(), this),
       last_outputs_(executable.num_outputs(), this) {
   const Plan& plan = executable.plan();
@@ -67,7 +67,8 @@ Context::Context(const Executable& executable, Runner::Counting counting)
 }
 
 void Context::make_memory(const Plan& plan) {
-  // A piece of one block for every allocation: for inputs and outputs it is their staging memory.
+  // One block of memory with a slice for every allocation. For inputs and outputs it is staging
+  // memory.
   std::vector<std::size_t> offsets;
   std::size_t size_bytes = 0;
   for (const Allocation& allocation : plan.allocations) {
@@ -78,23 +79,23 @@ void Context::make_memory(const Plan& plan) {
   memory_ = make_aligned(size_bytes);
   for (std::size_t i = 0; i < plan.allocations.size(); ++i) {
     const Allocation& allocation = plan.allocations[i];
-    std::byte* place = static_cast<std::byte*>(memory_.get()) + offsets[i];
+    std::byte* slice = static_cast<std::byte*>(memory_.get()) + offsets[i];
     switch (allocation.kind) {
       case Allocation::Kind::kInput:
-        inputs_[allocation.number].staging = place;
+        inputs_[allocation.number].staging = slice;
         break;
       case Allocation::Kind::kOutput:
-        outputs_[allocation.number].staging = place;
-        outputs_[allocation.number].placed = place;
+        outputs_[allocation.number].staging = slice;
+        outputs_[allocation.number].destination = slice;
         break;
       case Allocation::Kind::kConstant:
-        std::memcpy(place, allocation.bytes.data(), allocation.bytes.size());
+        std::memcpy(slice, allocation.bytes.data(), allocation.bytes.size());
         break;
       case Allocation::Kind::kPrivate:
-        std::memset(place, 0, allocation.size_bytes);
+        std::memset(slice, 0, allocation.size_bytes);
         break;
     }
-    runner_.place(i, place);
+    runner_.set_address(i, slice);
   }
 }
 
@@ -135,8 +136,9 @@ void Context::bind(const cyxla_input* inputs, void* const* outputs) noexcept {
       last_inputs_[i] = data;
       if (!input.is_donated) {
         input.is_staged = input.size_bytes == 0 || !is_aligned(data);
-        // Kernels do not write their program's inputs.
-        runner_.place(input.allocation, input.is_staged ? input.staging : const_cast<void*>(data));
+        // Kernels do not write to the program's inputs.
+        runner_.set_address(input.allocation,
+                            input.is_staged ? input.staging : const_cast<void*>(data));
       }
     }
     copies_in = copies_in || input.is_staged;
@@ -159,19 +161,19 @@ void Context::bind(const cyxla_input* inputs, void* const* outputs) noexcept {
   bool copies_out = false;
   for (std::size_t i = 0; i < outputs_.size(); ++i) {
     Output& output = outputs_[i];
-    void* place = output.is_staged ? output.staging : outputs[i];
-    if (place != output.placed) {
-      output.placed = place;
-      runner_.place(output.allocation, place);
+    void* destination = output.is_staged ? output.staging : outputs[i];
+    if (destination != output.destination) {
+      output.destination = destination;
+      runner_.set_address(output.allocation, destination);
     }
     copies_out = copies_out || (output.is_staged && outputs[i] != nullptr);
   }
   copies_out_ = copies_out;
 }
 
-// Whether some output overlaps an input or another output. Few arrays are compared with each
-// other at once, by stage_overlaps(). Many are sorted, from the order of the last time, as arrays
-// that move mostly keep it.
+// Returns false if no output overlaps an input or another output. Few arrays are left to
+// stage_overlaps(), which compares all pairs. Many are sorted by address. Sorting starts from the
+// last order, because arrays that move mostly keep it.
 bool Context::may_overlap(const cyxla_input* inputs, void* const* outputs) noexcept {
   constexpr std::size_t kFewArrays = 8;
   if (order_.size() <= kFewArrays) {
@@ -182,11 +184,11 @@ bool Context::may_overlap(const cyxla_input* inputs, void* const* outputs) noexc
   };
   for (std::size_t i = 1; i < order_.size(); ++i) {
     const std::size_t array = order_[i];
-    std::size_t place = i;
-    for (; place > 0 && begin_of(order_[place - 1]) > begin_of(array); --place) {
-      order_[place] = order_[place - 1];
+    std::size_t position = i;
+    for (; position > 0 && begin_of(order_[position - 1]) > begin_of(array); --position) {
+      order_[position] = order_[position - 1];
     }
-    order_[place] = array;
+    order_[position] = array;
   }
   std::uintptr_t end_of_outputs = 0;
   std::uintptr_t end_of_all = 0;
@@ -197,7 +199,7 @@ bool Context::may_overlap(const cyxla_input* inputs, void* const* outputs) noexc
     }
     const std::size_t size_bytes =
         is_output ? outputs_[array - inputs_.size()].size_bytes : inputs_[array].size_bytes;
-    // Outputs without address are dropped.
+    // Outputs with a null address are dropped.
     const std::uintptr_t end = begin_of(array) == 0 ? 0 : begin_of(array) + size_bytes;
     end_of_all = std::max(end_of_all, end);
     end_of_outputs = is_output ? std::max(end_of_outputs, end) : end_of_outputs;
@@ -215,7 +217,7 @@ void Context::stage_overlaps(const cyxla_input* inputs, void* const* outputs) no
       output.is_staged = output.is_staged || overlap(outputs[i], output.size_bytes, inputs[k].data,
                                                      inputs_[k].size_bytes);
     }
-    // The earlier output may stay in place: this one is copied over it at the end.
+    // The earlier output needs no staging: this one is copied over it at the end.
     for (std::size_t k = 0; k < i; ++k) {
       output.is_staged = output.is_staged ||
                          (outputs[k] != nullptr && overlap(outputs[i], output.size_bytes,
@@ -233,7 +235,7 @@ void Context::copy_in(const cyxla_input* inputs) noexcept {
   if (has_copied_inputs_) {
     for (const Output& output : outputs_) {
       if (output.copied_input) {
-        copy_bytes(output.placed, inputs[*output.copied_input].data, output.size_bytes);
+        copy_bytes(output.destination, inputs[*output.copied_input].data, output.size_bytes);
       }
     }
   }

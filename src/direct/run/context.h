@@ -14,9 +14,9 @@
 
 namespace cyxla::direct {
 
-// What one thread needs to run an Executable: the addresses that its kernels work on, memory for
-// its temporaries and constants, and memory for inputs and outputs that the kernels cannot use
-// where they are. Must not outlive its Executable; used by one thread at a time.
+// The state of one thread that runs an Executable: the addresses of the kernels' arguments, memory
+// for temporaries and constants, and staging memory for inputs and outputs that kernels cannot use
+// directly. The Executable must outlive it. Used by one thread at a time.
 class Context {
  public:
   // Throws std::bad_alloc. Nothing is allocated afterwards.
@@ -25,14 +25,14 @@ class Context {
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
 
-  // Runs the program. `inputs` has num_inputs entries, of which only the addresses are looked at;
-  // `outputs` num_outputs addresses, where null drops that output. Memory may lie at any address.
-  // Outputs may overlap inputs, and each other: the last one then wins. Returns false when a kernel
-  // reports an error; the outputs are undefined then.
+  // Runs the program. `inputs` has num_inputs entries, and only their addresses are used. `outputs`
+  // has num_outputs addresses; null drops an output. Addresses need no alignment. Outputs may
+  // overlap inputs and each other; among outputs, the last one wins. Returns false when a kernel
+  // reports an error; the outputs are then undefined.
   bool run(const cyxla_input* inputs, void* const* outputs) noexcept;
-  // As Runner::limit_trips, for a trial.
+  // Runner::limit_trips, for a trial run.
   void limit_trips(std::uint64_t count) noexcept { runner_.limit_trips(count); }
-  // As Runner::has_run.
+  // Runner::has_run.
   bool has_run(const Steps& block) const noexcept { return runner_.has_run(block); }
 
  private:
@@ -41,13 +41,13 @@ class Context {
     std::size_t size_bytes = 0;
     void* staging = nullptr;
     bool is_staged = false;
-    bool is_donated = false;  // the kernels find it in an output's memory
+    bool is_donated = false;  // kernels read it from the memory of an output
   };
   struct Output {
     std::size_t allocation = 0;
     std::size_t size_bytes = 0;
     void* staging = nullptr;
-    void* placed = nullptr;  // where the kernels write
+    void* destination = nullptr;  // the address that kernels write to
     bool is_staged = false;
     std::optional<std::size_t> copied_input;
   };
@@ -56,20 +56,21 @@ class Context {
   void bind(const cyxla_input* inputs, void* const* outputs) noexcept;
   void stage_overlaps(const cyxla_input* inputs, void* const* outputs) noexcept;
   bool may_overlap(const cyxla_input* inputs, void* const* outputs) noexcept;
-  // Apart from run(), which stays short where nothing is copied.
+  // Not inlined, to keep run() short for programs that copy nothing.
   [[gnu::noinline]] void copy_in(const cyxla_input* inputs) noexcept;
   [[gnu::noinline]] void copy_out(void* const* outputs) noexcept;
 
   Runner runner_;
   std::vector<Input> inputs_;
   std::vector<Output> outputs_;
-  // The caller's addresses of the last run, to which everything is bound.
+  // The caller's addresses of the last run, which the runner is bound to.
   std::vector<const void*> last_inputs_;
   std::vector<const void*> last_outputs_;
-  std::vector<std::size_t> order_;  // inputs, then outputs, by address as far as was needed
+  std::vector<std::size_t>
+      order_;  // of inputs, then outputs, by address; kept from the last comparison
   bool has_copied_inputs_ = false;
-  bool copies_in_ = false;   // some input is staged or starts an output
-  bool copies_out_ = false;  // some output is staged and wanted
+  bool copies_in_ = false;   // an input is staged or copied into an output
+  bool copies_out_ = false;  // an output is staged and not dropped
   AlignedMemory memory_;
 };
 

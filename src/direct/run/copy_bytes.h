@@ -7,12 +7,12 @@
 
 namespace cyxla::direct {
 
-// As memmove, without a call for up to 64 bytes: the arrays of small programs are a few numbers
-// long, and a call costs as much as their arithmetic.
+// Like memmove, but without a call for up to 64 bytes: for arrays of a few numbers, a call costs as
+// much as the arithmetic.
 inline void copy_bytes(void* destination, const void* source, std::size_t size_bytes) noexcept {
   auto* to = static_cast<std::byte*>(destination);
   const auto* from = static_cast<const std::byte*>(source);
-  // Two pieces, which overlap unless size_bytes is twice a piece; both are read before any write.
+  // The two pieces may overlap, so both are read before the first write.
   const auto copy_ends = [=](auto piece) {
     auto first = piece;
     auto last = piece;

@@ -43,7 +43,7 @@ Runner::Runner(const Executable& executable, Counting counting)
 }
 
 Runner::Block Runner::add(const Steps& steps, const Executable& executable) {
-  // The steps of a block stand side by side in operations_, so inner blocks are added first.
+  // The steps of a block are contiguous in operations_, so inner blocks are added first.
   std::vector<Operation> block;
   if (is_counting_) {
     block.push_back(add_count(steps));
@@ -70,7 +70,7 @@ Runner::Block Runner::add(const Steps& steps, const Executable& executable) {
 }
 
 void Runner::add_call(const KernelStep& step, const Executable& executable) {
-  // The address of the arguments is known when all of them are there.
+  // finish() sets the address of the arguments: arguments_ may still grow.
   calls_.push_back({executable.kernel(step.kernel),
                     {&kOneWorkgroup, &kFirstWorkgroup, step.slices.size(), nullptr},
                     arguments_.size()});
@@ -179,7 +179,7 @@ bool Runner::run(Block block) noexcept {
   return true;
 }
 
-// The range comes as pointers, as members would be read again after every call.
+// The range is passed as pointers, because members would be read again after every call.
 bool Runner::run_calls(const Call* begin, const Call* end) noexcept {
   for (const Call* call = begin; call != end; ++call) {
     if (call->function(&call->frame) != nullptr) {

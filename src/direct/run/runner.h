@@ -13,36 +13,36 @@
 
 namespace cyxla::direct {
 
-// The steps of a program, flattened into arrays, with the addresses that they work on. Owned by a
-// Context, must not outlive its Executable, and is used by one thread at a time.
+// The steps of a program, flattened into arrays, with the addresses of their arguments. Owned by a
+// Context. Its Executable must outlive it. Used by one thread at a time.
 class Runner {
  public:
-  // Whether the runs of each block are counted, which costs a call each.
+  // Whether to count the runs of each block, which costs a call each.
   enum class Counting : bool { kOff, kOn };
 
-  // Throws std::bad_alloc. Every allocation must be placed before run().
+  // Throws std::bad_alloc. Every allocation needs an address before run().
   explicit Runner(const Executable& executable, Counting counting = Counting::kOff);
   Runner(const Runner&) = delete;
   Runner& operator=(const Runner&) = delete;
 
-  // Makes every step that uses an allocation use the memory at `address`.
-  void place(std::size_t allocation, void* address) noexcept {
+  // Sets the address of an allocation in the arguments of every step.
+  void set_address(std::size_t allocation, void* address) noexcept {
     const Slot* const end = slots_.data() + first_slot_[allocation + 1];
     for (const Slot* slot = slots_.data() + first_slot_[allocation]; slot != end; ++slot) {
       slot->argument->data = static_cast<std::byte*>(address) + slot->offset;
     }
   }
 
-  // False when a kernel reports an error, or a loop of unknown length has used up limit_trips().
+  // Returns false when a kernel reports an error, or unbounded loops exceed limit_trips().
   bool run() noexcept { return run(program_); }
-  // How many trips such loops may make from now on, all together. There is no limit before.
+  // Limits the trips of all unbounded loops together, from now on. There is no limit before.
   void limit_trips(std::uint64_t count) noexcept { trips_left_ = count; }
-  // Whether a block of the executable's plan was run: of a runner that counts.
+  // Whether a block of the executable's plan has run. Only with Counting::kOn.
   bool has_run(const Steps& block) const noexcept;
 
  private:
   static constexpr std::uint64_t kAnyNumber = std::numeric_limits<std::uint64_t>::max();
-  // What a block that is counted calls first: a kernel of our own with the count as its argument.
+  // The argument of the first call of a counted block: a kernel of our own that counts.
   struct Count {
     std::uint64_t runs = 0;
     KernelArgument argument{&runs, sizeof(runs)};
@@ -87,7 +87,7 @@ class Runner {
     bool is_predicate = false;
     std::vector<Block> branches;
   };
-  // An element of arguments_ that holds an address inside an allocation.
+  // An element of arguments_ with an address inside an allocation.
   struct Slot {
     KernelArgument* argument;
     std::size_t offset;
@@ -114,13 +114,13 @@ class Runner {
   std::vector<Copy> copies_;
   std::vector<Loop> loops_;
   std::vector<Branch> branches_;
-  std::vector<Slice> slices_;            // of each argument, until all are there
+  std::vector<Slice> slices_;            // of each argument; empty after finish()
   std::vector<Slot> slots_;              // by allocation
   std::vector<std::size_t> first_slot_;  // by allocation: index into slots_
   Block program_;
   std::uint64_t trips_left_ = kAnyNumber;
   bool is_counting_ = false;
-  std::unordered_map<const Steps*, Count> counts_;  // calls_ has addresses of its elements
+  std::unordered_map<const Steps*, Count> counts_;  // calls_ points to its elements
 };
 
 }  // namespace cyxla::direct

@@ -42,7 +42,7 @@ void limit_processor_time(std::chrono::seconds limit) noexcept {
 
 [[noreturn]] void work_in_child(const std::function<bool()>& work, std::chrono::seconds limit,
                                 SharedWord& verdict) noexcept {
-  // A crash ends the child, silently: handlers of the process would report it as the process's own.
+  // The process's signal handlers would report a crash of the child as its own.
   for (const int number : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGALRM, SIGXCPU}) {
     std::signal(number, SIG_DFL);
   }
@@ -58,18 +58,19 @@ void limit_processor_time(std::chrono::seconds limit) noexcept {
 
 std::string reason_of(int status, std::chrono::seconds limit) {
   if (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU) {
-    return "the child process computed for more than " + std::to_string(limit.count()) + " s";
+    return "the child process used more than " + std::to_string(limit.count()) +
+           " s of processor time";
   }
   if (WIFSIGNALED(status)) {
-    return "the child process was ended by signal " + std::to_string(WTERMSIG(status));
+    return "the child process was killed by signal " + std::to_string(WTERMSIG(status));
   }
   if (WEXITSTATUS(status) != 0) {
-    return "the child process left with status " + std::to_string(WEXITSTATUS(status));
+    return "the child process exited with status " + std::to_string(WEXITSTATUS(status));
   }
   return {};
 }
 
-// The child's end; -1 with errno where it cannot be seen, 0 where it is still running.
+// Returns the child's id when it has ended, 0 while it runs, and -1 with errno on failure.
 pid_t poll_child(pid_t child, int& status, int options) {
   pid_t result = 0;
   do {
@@ -82,14 +83,14 @@ pid_t poll_child(pid_t child, int& status, int options) {
 
 std::string run_in_child(const std::function<bool()>& work, const ChildLimits& limits) {
   if (!kMayFork) {
-    return "no child process can be made under ThreadSanitizer";
+    return "cannot create a child process under ThreadSanitizer";
   }
-  // For processes in which somebody else takes the child's status: by ignoring SIGCHLD, or by
-  // waiting for any child.
+  // The process may lose the child's status: by ignoring SIGCHLD, or by a wait for any child on
+  // another thread.
   SharedWord verdict;
   const pid_t child = fork();
   if (child < 0) {
-    return std::string("no child process could be made: ") + std::strerror(errno);
+    return std::string("cannot create a child process: ") + std::strerror(errno);
   }
   if (child == 0) {
     work_in_child(work, limits.processor_time, verdict);
@@ -109,7 +110,7 @@ std::string run_in_child(const std::function<bool()>& work, const ChildLimits& l
                  : "the child process ended early, and its status was lost";
     }
     if (ended < 0) {
-      return std::string("the child process's end cannot be seen: ") + std::strerror(errno);
+      return std::string("cannot wait for the child process: ") + std::strerror(errno);
     }
     if (std::chrono::steady_clock::now() >= deadline) {
       kill(child, SIGKILL);

@@ -7,20 +7,20 @@
 
 namespace cyxla::direct {
 
-// When a child process is killed. Neither limit decides about a program that ends: they keep this
-// process from waiting forever.
+// When a child process is killed. The limits are so long that they only stop programs that do not
+// end.
 struct ChildLimits {
-  // Of the child's own processor time, which a busy machine does not use up.
+  // The child's own processor time, which does not depend on other load of the machine.
   std::chrono::seconds processor_time{5};
-  // Of the wall clock, for a child that waits and computes nothing.
+  // The wall-clock time, for a child that waits and computes nothing.
   std::chrono::milliseconds wall_time{120'000};
 };
 
-// Runs `work` in a forked child process, where it may crash or never end without harm. The child
-// does nothing else and leaves at once, without the process's exit handlers: `work` must not touch
-// threads, locks or Python, as only the calling thread exists there. Empty when `work` returned
-// true; otherwise the reason. Never forks under ThreadSanitizer, which does not allow it in a
-// process with threads.
+// Runs `work` in a forked child process, where it may crash or run forever without harm. Returns an
+// empty string if `work` returned true, otherwise the reason. The child exits without running exit
+// handlers. `work` must not touch threads, locks or Python, because only the calling thread exists
+// in the child. Does not fork under ThreadSanitizer, which does not support it in a process with
+// threads.
 std::string run_in_child(const std::function<bool()>& work, const ChildLimits& limits = {});
 
 }  // namespace cyxla::direct

@@ -66,7 +66,7 @@ bool format_of(std::int32_t element_type, Format& format) noexcept {
   }
 }
 
-// Of the order of one: from 1/8 to 4.
+// From 1/8 to 4.
 std::uint64_t ordinary(const Format& format, bool negative, Random& random) noexcept {
   const std::uint64_t bias = format.exponent_mask() / 2;
   return format.number(negative, bias - 3 + random.below(5), random.next());
@@ -130,15 +130,15 @@ std::uint64_t integer(std::int32_t element_type, Values values, Random& random) 
   return is_signed_integer(element_type) && values == Values::kNumbers ? value - 2 : value;
 }
 
-// What one array of a variation has in common.
+// The pattern of one array of a variation.
 struct Pattern {
   enum class Order : std::uint8_t { kEqual, kAscending, kDescending, kMixed };
   Order order = Order::kEqual;
   bool is_whole = true;
   bool is_negative = false;
   bool has_both_signs = false;
-  std::uint64_t whole = 0;  // equal ones are this, mixed ones are below it
-  int exponent = 0;         // of those that are not whole
+  std::uint64_t whole = 0;  // the value of equal elements, the bound of mixed ones
+  int exponent = 0;         // of elements that are not whole
 };
 
 template <typename Value, std::size_t size>
@@ -165,7 +165,7 @@ Pattern pattern_of(std::size_t variation, std::size_t num_branches, Random& rand
   return pattern;
 }
 
-// The bits of a whole number, rounded towards zero.
+// The bits of a whole number, rounded toward zero.
 std::uint64_t whole_number(const Format& format, bool negative, std::uint64_t value) noexcept {
   if (value == 0) {
     return format.number(negative, 0, 0);
@@ -175,63 +175,63 @@ std::uint64_t whole_number(const Format& format, bool negative, std::uint64_t va
   const std::uint64_t mantissa = exponent <= format.mantissa_bits
                                      ? value << (format.mantissa_bits - exponent)
                                      : value >> (exponent - format.mantissa_bits);
-  // F16 ends at 65504.
+  // The largest number of F16 is 65504.
   return biased < format.exponent_mask() ? format.number(negative, biased, mantissa)
                                          : format.number(negative, format.exponent_mask() - 1, 0);
 }
 
-// The elements of one array, in order.
+// Makes the elements of one array, in order.
 class VariedElements {
  public:
   VariedElements(const Pattern& pattern, std::size_t count, Random& random) noexcept
       : pattern_(pattern), count_(count), random_(random), fraction_(random.next() >> 1) {}
 
   std::uint64_t floating_point(const Format& format) noexcept {
-    const std::uint64_t place = next_place();
+    const std::uint64_t position = next_position();
     const bool negative = is_next_negative();
     if (pattern_.is_whole) {
-      return whole_number(format, negative, whole(place));
+      return whole_number(format, negative, whole(position));
     }
     const int bias = static_cast<int>(format.exponent_mask() / 2);
     const int exponent = std::clamp(bias + pattern_.exponent, 2, 2 * bias - 6);
     const auto first = static_cast<std::uint64_t>(exponent) << format.mantissa_bits;
-    // Four octaves above `first`; larger bits are larger numbers.
+    // Four octaves above `first`. Larger bits are larger numbers.
     const std::uint64_t range = std::uint64_t{4} << format.mantissa_bits;
     std::uint64_t above = fraction_ % range;
     if (pattern_.order == Pattern::Order::kMixed) {
       above = random_.below(range);
     } else if (pattern_.order != Pattern::Order::kEqual) {
-      above = range / std::max<std::uint64_t>(count_, 1) * place;
+      above = range / std::max<std::uint64_t>(count_, 1) * position;
     }
     return format.number(negative, 0, 0) | (first + above);
   }
 
   std::uint64_t integer(std::int32_t element_type) noexcept {
-    const std::uint64_t value = whole(next_place());
+    const std::uint64_t value = whole(next_position());
     if (element_type == CYXLA_PRED) {
       return value & 1;
     }
-    // A byte holds no more.
+    // Larger values do not fit in a signed byte.
     const std::uint64_t small = pjrt::itemsize(element_type) == 1 ? value % 100 : value;
     return is_signed_integer(element_type) && is_next_negative() ? 0 - small : small;
   }
 
  private:
-  std::uint64_t next_place() noexcept {
-    const std::uint64_t place = next_++;
-    return pattern_.order == Pattern::Order::kDescending ? count_ - 1 - place : place;
+  std::uint64_t next_position() noexcept {
+    const std::uint64_t position = next_++;
+    return pattern_.order == Pattern::Order::kDescending ? count_ - 1 - position : position;
   }
   bool is_next_negative() noexcept {
     return pattern_.is_negative || (pattern_.has_both_signs && random_.below(2) != 0);
   }
-  std::uint64_t whole(std::uint64_t place) noexcept {
+  std::uint64_t whole(std::uint64_t position) noexcept {
     switch (pattern_.order) {
       case Pattern::Order::kEqual:
         return pattern_.whole;
       case Pattern::Order::kMixed:
         return random_.below(std::max<std::uint64_t>(pattern_.whole, 1));
       default:
-        return place;
+        return position;
     }
   }
 
@@ -242,12 +242,12 @@ class VariedElements {
   std::uint64_t next_ = 0;
 };
 
-// Calls `element` for each element, or half of a complex one, and stores the lowest bytes.
+// Calls `element` for each element, or half of a complex one, and stores its lowest bytes.
 template <typename Element>
 void fill_elements(void* data, std::size_t size_bytes, std::size_t step, Element element) noexcept {
   for (std::size_t i = 0; i + step <= size_bytes; i += step) {
     const std::uint64_t value = element();
-    // The lowest bytes come first on every machine that has this route.
+    // Every machine with a direct route is little-endian.
     std::memcpy(static_cast<std::byte*>(data) + i, &value, step);
   }
 }
@@ -255,7 +255,7 @@ void fill_elements(void* data, std::size_t size_bytes, std::size_t step, Element
 struct Elements {
   Format format = {};
   bool is_floating_point = false;
-  std::size_t size_bytes = 1;  // of one, or of half of a complex one
+  std::size_t size_bytes = 1;  // of one element, or of half of a complex one
 };
 
 Elements elements_of(std::int32_t element_type) noexcept {

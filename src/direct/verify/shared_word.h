@@ -9,8 +9,8 @@
 
 namespace cyxla::direct {
 
-// A number that a process shares with the child processes that it forks. Without memory for it
-// nothing is kept, and it stays 0.
+// A number in memory that a process shares with its forked child processes. It stays 0 if the
+// memory cannot be allocated.
 class SharedWord {
  public:
   SharedWord() noexcept {

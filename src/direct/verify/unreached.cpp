@@ -27,11 +27,11 @@ class Search {
   Search(const Context& context, std::vector<UnreachedBlock>& found)
       : context_(context), found_(found) {}
 
-  // Looks into a block that was run.
+  // Searches a block that has run.
   void look_into(const Steps& block) {
     for (const Step& step : block) {
       if (const auto* loop = std::get_if<WhileStep>(&step.what)) {
-        // Counted loops run no condition, others do at least once.
+        // A loop with a trip count skips its condition; others run it at least once.
         if (!loop->trip_count) {
           look_into(loop->condition);
         }

@@ -15,18 +15,18 @@ struct UnreachedBlock {
   const Steps* block;
   const Step* step;      // the loop or the conditional
   std::size_t branch;    // of a conditional
-  std::string contents;  // what it does beside calling kernels; empty if nothing
+  std::string contents;  // its steps other than kernels, such as "copies memory"; may be empty
 
   // Such as "branch 2 of the conditional in step 3 (cond.7)".
   std::string name() const;
   bool operator==(const UnreachedBlock& other) const noexcept { return block == other.block; }
 };
 
-// The blocks of a plan that the context, one that counts, has never run. A block inside of another
-// one is not listed beside it, and neither are blocks that no input can reach.
+// Returns the outermost blocks of a plan that a counting context has never run, except for those
+// that no input can reach.
 std::vector<UnreachedBlock> unreached_blocks(const Plan& plan, const Context& context);
 
-// How many branches the conditional with the most of them has, inner ones included; 0 without any.
+// Returns the number of branches of the largest conditional, including nested ones; 0 without any.
 std::size_t max_branches(const Steps& steps);
 
 }  // namespace cyxla::direct

@@ -11,13 +11,13 @@
 namespace cyxla::direct {
 namespace {
 
-// Off the kernels' alignment, but on that of every element type.
+// Breaks the kernels' alignment and keeps that of every element type.
 constexpr std::size_t kShift = 16;
-// Before a run, so that bytes which only one route writes differ.
+// The outputs' bytes before a run, so that bytes that only one route writes differ.
 constexpr int kUnwritten = 0x5a;
 constexpr int kUnexpected = 0xa5;
 
-void* place(const AlignedMemory& memory, bool is_aligned) noexcept {
+void* address_in(const AlignedMemory& memory, bool is_aligned) noexcept {
   return static_cast<std::byte*>(memory.get()) + (is_aligned ? 0 : kShift);
 }
 
@@ -79,13 +79,13 @@ void Verification::fill_input(const Set& set, std::size_t input, void* data) con
 
 void Verification::prepare(const Set& set) noexcept {
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
-    void* data = place(input_memory_[i], set.is_aligned);
+    void* data = address_in(input_memory_[i], set.is_aligned);
     fill_input(set, i, data);
     inputs_[i].data = data;
   }
   for (std::size_t i = 0; i < outputs_.size(); ++i) {
-    outputs_[i] = place(output_memory_[i], set.is_aligned);
-    expected_[i] = place(expected_memory_[i], true);
+    outputs_[i] = address_in(output_memory_[i], set.is_aligned);
+    expected_[i] = address_in(expected_memory_[i], true);
     std::memset(outputs_[i], kUnwritten, executable_.output_bytes(i));
     std::memset(expected_[i], kUnexpected, executable_.output_bytes(i));
   }
@@ -153,10 +153,10 @@ std::string Verification::difference(const Set& set) const {
     const auto* found = static_cast<const std::byte*>(outputs_[i]);
     const auto* wanted = static_cast<const std::byte*>(expected_[i]);
     const std::size_t size_bytes = executable_.output_bytes(i);
-    const auto place =
+    const auto position =
         static_cast<std::size_t>(std::mismatch(found, found + size_bytes, wanted).first - found);
-    if (place < size_bytes) {
-      const std::size_t begin = place / 8 * 8;
+    if (position < size_bytes) {
+      const std::size_t begin = position / 8 * 8;
       const std::size_t length = std::min<std::size_t>(size_bytes - begin, 8);
       return "output " + std::to_string(i) + " differs from the plugin's for " + set.name +
              ": bytes " + hexadecimal(found + begin, length) + " instead of " +

@@ -18,25 +18,25 @@
 
 namespace cyxla::direct {
 
-// Runs the same program by the plugin's own route, with arguments as Context::run. False: it
-// failed.
+// Runs the same program through the plugin, with the arguments of Context::run. Returns false when
+// it fails.
 using Reference = std::function<bool(const cyxla_input* inputs, void* const* outputs)>;
 
-// Compares the direct route of a program with the plugin's, bit by bit: on numbers, zeros, infinite
-// numbers, NaN and subnormal numbers, in memory that kernels can use in place and in memory that
-// they cannot. The inputs are the same every time. A program whose loops may not end for every
-// input is given numbers only. Must not outlive the executable; used by one thread at a time.
+// Compares the direct route of a program with the plugin's, bit by bit: for numbers, zeros,
+// infinity, NaN and subnormal numbers, in aligned and in unaligned memory. The inputs are the same
+// every time. A program with unbounded loops gets numbers only, because other inputs may keep a
+// loop running. The executable must outlive it. Used by one thread at a time.
 class Verification {
  public:
   // `input_types` holds the PJRT_Buffer_Type of each input. Throws std::bad_alloc.
   Verification(const Executable& executable, std::vector<std::int32_t> input_types);
 
-  // Runs every set of inputs directly and looks at no result: what a child process can do.
+  // Runs every set of inputs directly and ignores the results, so a child process can call it.
   bool run(Context& context);
-  // Empty when both routes agree; otherwise the reason, with the first difference.
+  // Returns the first difference between the routes; empty when they agree.
   std::string compare(Context& context, const Reference& reference);
-  // As run() and compare(), with one of kMaxVariations inputs that lead a program along other ways
-  // (fill_varied). A loop of unknown length may not end for it.
+  // The same with one of the kMaxVariations inputs of fill_varied(). An unbounded loop may not end
+  // for it.
   bool run_variation(Context& context, std::size_t variation);
   std::string compare_variation(Context& context, const Reference& reference,
                                 std::size_t variation);
@@ -46,7 +46,7 @@ class Verification {
     const char* name;
     Values values;
     bool is_aligned;
-    std::optional<std::size_t> variation = std::nullopt;  // instead of `values`
+    std::optional<std::size_t> variation = std::nullopt;  // replaces `values`
   };
   static const std::array<Set, 8> kSets;
 
@@ -63,9 +63,9 @@ class Verification {
   const Executable& executable_;
   std::vector<std::int32_t> input_types_;
   std::size_t num_branches_;  // the most of any conditional
-  // With room to begin off alignment.
+  // With room for an unaligned start.
   std::vector<AlignedMemory> input_memory_, output_memory_, expected_memory_;
-  // What the two routes are given.
+  // The arguments of both routes.
   std::vector<cyxla_input> inputs_;
   std::vector<void*> outputs_, expected_;
 };

@@ -25,7 +25,7 @@ std::string refusal_of(Function function) {
 
 TEST(NoDirectTest, ProgramsAreRefusedWhateverTheyHold) {
   const std::string reason =
-      "kernels are called directly on x86-64 Linux with the GNU C library only";
+      "kernels can be called directly only on x86-64 Linux with the GNU C library";
   EXPECT_EQ(refusal_of([] { Executable({}, {}); }), reason);
   EXPECT_EQ(refusal_of([] { Executable({.objects = {"an object"}}, {}); }), reason);
 }
@@ -33,12 +33,12 @@ TEST(NoDirectTest, ProgramsAreRefusedWhateverTheyHold) {
 TEST(NoDirectTest, NoSymbolOfAPluginIsKnown) {
   const ExternalSymbols symbols = ExternalSymbols::of_plugin(CYXLA_FAKE_PLUGIN_PATH);
   EXPECT_EQ(refusal_of([&] { symbols.address("memcpy"); }),
-            "a kernel calls memcpy, and which version of it the plugin uses is not known");
+            "a kernel calls memcpy, but the plugin's version of it cannot be determined");
 }
 
 TEST(NoDirectTest, ObjectFilesAreNotRead) {
   EXPECT_EQ(refusal_of([] { ElfObject(""); }),
-            "object files are read only where their kernels can be called");
+            "object files can be read only on x86-64 Linux with the GNU C library");
 }
 
 }  // namespace

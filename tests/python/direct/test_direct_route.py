@@ -95,8 +95,8 @@ def test_loops_within_loops_are_not_run_for_hours_to_try_them() -> None:
     executable, _ = cyxla.compile_program(program(long, 3))
     assert time.perf_counter() - start < 60  # one run takes days
     assert executable.route_reason == (
-        "its loops, those within others included, run more than 1000000 times; so long a program"
-        " gains nothing"
+        "its loops, including nested ones, run more than 1000000 times, so calling it directly"
+        " would not help"
     )
 
 
@@ -106,7 +106,7 @@ def test_a_loop_whose_body_takes_long_is_not_tried() -> None:
 
     executable, _ = cyxla.compile_program(program(slow, 50_000), intra_op_threads=1)
     assert executable.route_reason == (
-        "a call computes for more than about 20 ms, so calling it directly gains nothing"
+        "a call takes more than about 20 ms, so calling it directly would not help"
     )
 
 
@@ -117,7 +117,7 @@ def test_a_loop_that_does_not_end_is_counted_where_that_is_possible() -> None:
     executable, _ = cyxla.compile_program(program(endless, 64))
     assert re.fullmatch(
         "it has a loop of unknown trip count, and on test inputs a kernel failed or the loop did"
-        r" not end within \d+ trips \(the child process left with status 1\)",
+        r" not end within \d+ trips \(the child process exited with status 1\)",
         executable.route_reason,
     )
 
@@ -127,7 +127,7 @@ def test_a_loop_inside_a_kernel_is_stopped_by_its_own_processor_time() -> None:
         return jax.lax.while_loop(lambda x: x == x, jnp.sin, x)
 
     executable, _ = cyxla.compile_program(program(endless))
-    assert executable.route_reason.endswith("(the child process computed for more than 2 s)")
+    assert executable.route_reason.endswith("(the child process used more than 2 s of processor time)")
 
 
 @pytest.mark.parametrize("route", ["fast", "", "DIRECT", None, 1])

@@ -19,7 +19,7 @@ from cyxla import _runtime
 from support.arrays import build
 from support.native import compile_module, import_module, module_file
 
-SOURCE = Path(__file__).parent / "support" / "abi_consumer.c"
+SOURCE = Path(__file__).parents[1] / "support" / "abi_consumer.c"
 VERSION = f"#define CYXLA_ABI_VERSION {_runtime.ABI_VERSION}\n"
 # The ends of the two structs.
 SPEC_END = "} cyxla_program_spec;\n"

@@ -85,10 +85,11 @@ TEST(Code, RefusesUnknownKernelsSymbolsAndTwins) {
   const Code code({kernel_object("arithmetic")}, ExternalSymbols());
   EXPECT_EQ(refusal_of([&] { code.kernel("subtract"); }),
             "no object file defines the kernel subtract");
-  EXPECT_EQ(refusal_of([] { Code({kernel_object("unknown_symbol")}, ExternalSymbols()); }),
-            "a kernel calls malloc, which is not a function of the C or mathematics library");
+  EXPECT_EQ(
+      refusal_of([] { Code({kernel_object("unknown_symbol")}, ExternalSymbols()); }),
+      "a kernel calls malloc, which is not an allowed function of the C or mathematics library");
   EXPECT_EQ(refusal_of([] { Code({kernel_object("sine")}, ExternalSymbols()); }),
-            "a kernel calls sin, and which version of it the plugin uses is not known");
+            "a kernel calls sin, but the plugin's version of it cannot be determined");
   const std::string reason = refusal_of([] {
     Code({kernel_object("arithmetic"), kernel_object("arithmetic")}, ExternalSymbols());
   });

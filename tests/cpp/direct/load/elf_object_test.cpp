@@ -116,13 +116,13 @@ TEST(ElfObject, RefusesWhatTheFileHeaderSaysItIsNot) {
     changed[offset] = value;
     return changed;
   };
-  expect_reason("", "is cut off");
+  expect_reason("", "is truncated");
   expect_reason(with_byte(0, 0), "is not in ELF format");
   expect_reason(with_byte(EI_CLASS, ELFCLASS32), "is not for x86-64");
   expect_reason(with_byte(offsetof(Elf64_Ehdr, e_machine), static_cast<char>(EM_AARCH64)),
                 "is not for x86-64 (machine 183)");
   expect_reason(with_byte(offsetof(Elf64_Ehdr, e_type), ET_DYN), "has ELF type 3");
-  expect_reason(with_byte(offsetof(Elf64_Ehdr, e_shentsize), 63), "no table of sections");
+  expect_reason(with_byte(offsetof(Elf64_Ehdr, e_shentsize), 63), "no section table");
 }
 
 TEST(ElfObject, RefusesWrittenZeroedAndThreadLocalData) {
@@ -160,11 +160,11 @@ TEST(ElfObject, RefusesOffsetsAndIndicesOutsideTheirTables) {
   expect_reason(with_relocation(good, [](auto& r) { r.r_info = ELF64_R_INFO(9999, R_X86_64_64); }),
                 "refers to a symbol outside its table");
   expect_reason(with_section(good, relocations_of(good), [](auto& s) { s.sh_offset = 1U << 30; }),
-                "is cut off");
+                "is truncated");
   expect_reason(with_section(good, relocations_of(good), [](auto& s) { s.sh_link = 0; }),
-                "has relocations in an unusual form");
+                "has relocations of an unusual form");
   expect_reason(with_section(good, relocations_of(good), [](auto& s) { s.sh_info = 9999; }),
-                "has relocations of no section");
+                "has relocations without a section");
   EXPECT_NO_THROW(ElfObject{with_relocation(good, [&](auto& r) { r.r_offset = code_bytes - 8; })});
 }
 

@@ -25,7 +25,7 @@ std::string refusal(const ExternalSymbols& symbols, const char* name) {
 
 TEST(ExternalSymbols, AreNoneWithoutALoadedPlugin) {
   const std::string reason =
-      "a kernel calls sin, and which version of it the plugin uses is not known";
+      "a kernel calls sin, but the plugin's version of it cannot be determined";
   EXPECT_EQ(refusal(ExternalSymbols(), "sin"), reason);
   EXPECT_EQ(refusal(ExternalSymbols::of_plugin("/no/such/library.so"), "sin"), reason);
 }
@@ -57,15 +57,16 @@ TEST(ExternalSymbols, RefuseWhatTheLibraryDoesNotImportOrMustNotBeCalled) {
   const SharedLibrary library = SharedLibrary::open(CYXLA_TEST_LIBRARY);
   const ExternalSymbols symbols = ExternalSymbols::of_plugin(CYXLA_TEST_LIBRARY);
   EXPECT_EQ(refusal(symbols, "tan"),
-            "a kernel calls tan, and which version of it the plugin uses is not known");
-  const std::string not_allowed = ", which is not a function of the C or mathematics library";
+            "a kernel calls tan, but the plugin's version of it cannot be determined");
+  const std::string not_allowed =
+      ", which is not an allowed function of the C or mathematics library";
   EXPECT_EQ(refusal(symbols, "malloc"), "a kernel calls malloc" + not_allowed);
   EXPECT_EQ(refusal(symbols, "__truncdfbf2"), "a kernel calls __truncdfbf2" + not_allowed);
   EXPECT_EQ(refusal(symbols, ""), "a kernel calls " + not_allowed);
 }
 
 TEST(ExternalSymbols, KnowTheFunctionsForFloatToo) {
-  const std::string unknown = ", and which version of it the plugin uses is not known";
+  const std::string unknown = ", but the plugin's version of it cannot be determined";
   for (const char* name : {"sinf", "powf", "truncf", "sincosf", "erf", "erff"}) {
     EXPECT_EQ(refusal(ExternalSymbols(), name), std::string("a kernel calls ") + name + unknown);
   }

@@ -103,18 +103,18 @@ TEST(Buffers, OutputsAreFoundThroughInstructionsThatPassThemOn) {
 
 TEST(Buffers, OutputsAreFoundByTheirAliases) {
   SampleProgram program = passing_on({instruction(20, "copy", SampleProgram().array)}, 20);
-  EXPECT_EQ(program.refused(), "the place of output 0 in memory is not known");
+  EXPECT_EQ(program.refused(), "cannot find the buffer of output 0");
   program.aliases = bytes(2, number(1, kResult) + bytes(2, location(20)));
   EXPECT_EQ(program.read().outputs, std::vector<std::size_t>{0});
   program.aliases += bytes(2, number(1, kInput) + bytes(2, location(20)));
-  EXPECT_EQ(program.refused(), "a value of the program has no single place in memory");
+  EXPECT_EQ(program.refused(), "a value of the program does not have exactly one buffer");
   program.aliases = bytes(2, number(1, 77) + bytes(2, location(20)));
-  EXPECT_EQ(program.refused(), "a value of the program has no single place in memory");
+  EXPECT_EQ(program.refused(), "a value of the program does not have exactly one buffer");
 }
 
 TEST(Buffers, RefusesOutputsThatAreNotFound) {
   const std::string array = SampleProgram().array;
-  const std::string unknown = "the place of output 0 in memory is not known";
+  const std::string unknown = "cannot find the buffer of output 0";
   const auto passed = [&](std::string_view opcode, const std::string& more) {
     return passing_on({instruction(20, opcode, array, more)}, 20).refused();
   };
@@ -124,7 +124,8 @@ TEST(Buffers, RefusesOutputsThatAreNotFound) {
   EXPECT_EQ(passed("bitcast", operands({20})), unknown);            // a circle
   EXPECT_EQ(passed("get-tuple-element", operands({20})), unknown);  // one that grows
   EXPECT_EQ(passed("bitcast", ""), "HLO instruction 20 lacks an operand");
-  EXPECT_EQ(passed("bitcast", operands({99})), "there is no HLO instruction with the number 99");
+  EXPECT_EQ(passed("bitcast", operands({99})),
+            "the program has no HLO instruction with the number 99");
 
   const std::string one =
       computation(5, 30, {instruction(30, "bitcast", array, operands({kResult}))});
@@ -132,7 +133,7 @@ TEST(Buffers, RefusesOutputsThatAreNotFound) {
       computation(6, 31, {instruction(31, "bitcast", array, operands({kInput}))});
   EXPECT_EQ(passing_on({instruction(20, "conditional", array, calls({5, 6}))}, 20, {one, other})
                 .refused(),
-            "output 0 lies in several places");
+            "output 0 has several buffers");
 }
 
 TEST(Buffers, RefusesAnotherSignature) {
@@ -154,63 +155,65 @@ std::string with_allocation(std::size_t number, const std::string& bytes) {
 }
 
 TEST(Buffers, RefusesOutputsWithoutMemoryOfTheirOwn) {
-  const std::string shared = "output 0 shares its memory with other values";
+  const std::string shared = "output 0 shares its buffer with other values";
   EXPECT_EQ(with_allocation(0, output_allocation(0, 16, assigned(kResult, 12))), shared);
   EXPECT_EQ(with_allocation(0, output_allocation(0, 16, assigned(kResult, 12, 4))), shared);
-  const std::string none = "output 0 has no memory of its own";
+  const std::string none = "output 0 has no buffer of its own";
   EXPECT_EQ(with_allocation(0, allocation(0, 12, assigned(kResult, 12))), none);
   EXPECT_EQ(with_allocation(0, output_allocation(0, 12, number(3, 1) + assigned(kResult, 12))),
             none);
   EXPECT_EQ(with_allocation(0, output_allocation(0, 12, number(12, 1) + assigned(kResult, 12))),
             none);
   EXPECT_EQ(with_allocation(3, output_allocation(3, 64, "")),
-            "the program has memory for an output that it does not return");
+            "the program has a buffer for an output that it does not return");
 
   const std::string array = SampleProgram().array;
   SampleProgram twice = passing_on(
       {instruction(20, "tuple", tuple_shape({array, array}), operands({kResult, kResult}))}, 20);
   twice.output = tuple_shape({array, array});
   twice.expected = {{12}, {12, 12}};
-  EXPECT_EQ(twice.refused(), "output 1 shares its memory with another output");
+  EXPECT_EQ(twice.refused(), "output 1 shares its buffer with another output");
 }
 
 TEST(Buffers, RefusesInputsThatAreNoArrays) {
   const std::string value = assigned(kInput, 12);
   EXPECT_EQ(with_allocation(1, input_allocation(1, 12, 1, value)),
-            "the inputs' memory is not numbered one by one");
+            "the buffers of the inputs are not numbered consecutively");
   EXPECT_EQ(with_allocation(3, input_allocation(3, 12, 0)),
-            "the inputs' memory is not numbered one by one");
-  EXPECT_EQ(with_allocation(1, allocation(1, 12, value)), "input 0 has no memory");
-  const std::string no_array = "the memory of input 0 is not that of an array";
+            "the buffers of the inputs are not numbered consecutively");
+  EXPECT_EQ(with_allocation(1, allocation(1, 12, value)), "input 0 has no buffer");
+  const std::string no_array = "the buffer of input 0 is not the buffer of one array";
   EXPECT_EQ(with_allocation(1, input_allocation(1, 16, 0, value)), no_array);
   EXPECT_EQ(with_allocation(1, input_allocation(1, 12, 0, value + number(7, 1))), no_array);
   EXPECT_EQ(with_allocation(1, input_allocation(1, 12, 0, value + number(11, 1))), no_array);
   EXPECT_EQ(with_allocation(1, input_allocation(1, 12, 0, value + number(12, 1))), no_array);
   EXPECT_EQ(with_allocation(1, input_allocation(1, 12, 0, value + test::packed(10, {0}))),
-            "an input of the program is a tuple");
+            "field 10 (parameter_shape_index) of a buffer allocation is set, which cyxla does not "
+            "support");
 }
 
 TEST(Buffers, RefusesConstantsWithoutElements) {
   EXPECT_EQ(with_allocation(2, constant_allocation(2, 8, "")),
-            "the memory of a constant holds 0 values");
+            "the buffer of a constant holds 0 values");
   EXPECT_EQ(with_allocation(2, constant_allocation(2, 16, assigned(kConstant, 8))),
-            "a constant of 8 bytes has memory for 16");
+            "a constant of 8 bytes has a buffer of 16");
   SampleProgram program;
   program.instructions[1] = instruction(kConstant, "constant", program.indices);
-  EXPECT_EQ(program.refused(), "the elements of a constant are not in the program");
+  EXPECT_EQ(program.refused(), "the program lacks the elements of a constant");
   program.instructions[1] = instruction(kConstant, "iota", program.indices);
-  EXPECT_EQ(program.refused(), "the elements of a constant are not in the program");
+  EXPECT_EQ(program.refused(), "the program lacks the elements of a constant");
 }
 
 TEST(Buffers, RefusesLargePrograms) {
   EXPECT_EQ(with_allocation(3, allocation(3, 1048577)),
-            "the program uses a buffer of 1048577 bytes; more than 1048576 gain nothing");
+            "the program uses a buffer of 1048577 bytes; above 1048576, calling it directly would "
+            "not help");
   SampleProgram program;
   for (std::uint64_t i = 5; i < 13; ++i) {
     program.allocations.push_back(allocation(i, 1048576));
   }
   EXPECT_EQ(program.refused(),
-            "the program uses more than 8388608 bytes; such a program gains nothing");
+            "the program uses more than 8388608 bytes, so calling it directly would not help");
   SampleProgram scratch;
   scratch.allocations[4] = allocation(4, std::uint64_t{1} << 60, number(3, 1));
   EXPECT_NO_THROW(scratch.read());
@@ -231,27 +234,32 @@ TEST(BufferAssignment, RefusesBuffersOutsideTheirAllocation) {
 
 TEST(BufferAssignment, RefusesWhatItDoesNotKnow) {
   EXPECT_EQ(with_allocation(3, allocation(3, 64, number(8, 1))),
-            "a buffer allocation lies in a memory space of its own");
+            "field 8 (color) of a buffer allocation has a value that cyxla does not support");
   EXPECT_EQ(with_allocation(3, allocation(2, 64)),
-            "the buffer allocations are not numbered one by one");
+            "the buffer allocations are not numbered consecutively");
   EXPECT_EQ(with_allocation(3, allocation(3, 64, number(14, 1))),
-            "field 14 of a buffer allocation is unknown");
-  EXPECT_EQ(with_allocation(3, allocation(3, 64, number(7, 2))),
-            "field 7 of a buffer allocation has an unknown value");
+            "a buffer allocation has field 14, which this cyxla does not know");
+  EXPECT_EQ(
+      with_allocation(3, allocation(3, 64, number(7, 2))),
+      "field 7 (maybe_live_out) of a buffer allocation has a value that cyxla does not support");
   EXPECT_EQ(with_allocation(3, allocation(3, 64, bytes(9, number(5, 1)))),
-            "field 5 of an assigned buffer is unknown");
+            "an assigned buffer has field 5, which this cyxla does not know");
 
   const auto with_more = [](const std::string& more) {
     SampleProgram program;
     program.aliases = more;
     return program.refused();
   };
-  EXPECT_EQ(with_more(bytes(6, "")), "field 6 of the buffer assignment is unknown");
-  EXPECT_EQ(with_more(bytes(1, number(4, 1))), "a buffer lies in a memory space of its own");
-  EXPECT_EQ(with_more(bytes(1, number(5, 1))), "field 5 of a buffer is unknown");
+  EXPECT_EQ(with_more(bytes(6, "")),
+            "the buffer assignment has field 6, which this cyxla does not know");
+  EXPECT_EQ(with_more(bytes(1, number(4, 1))),
+            "field 4 (color) of a buffer has a value that cyxla does not support");
+  EXPECT_EQ(with_more(bytes(1, number(5, 1))),
+            "a buffer has field 5, which this cyxla does not know");
   EXPECT_EQ(with_more(bytes(1, bytes(3, number(1, 1)))),
-            "field 1 of the location of a buffer is unknown");
-  EXPECT_EQ(with_more(bytes(2, number(3, 1))), "field 3 of an alias of a buffer is unknown");
+            "the location of a buffer has field 1, which this cyxla does not know");
+  EXPECT_EQ(with_more(bytes(2, number(3, 1))),
+            "an alias of a buffer has field 3, which this cyxla does not know");
   EXPECT_EQ(with_more(bytes(1, number(1, kInput))), "two buffers have the number 10");
 }
 

@@ -83,8 +83,8 @@ TEST(HloModule, KnowsTheLengthOfLoops) {
   const std::string text = sample();
   EXPECT_FALSE(HloModule(text).has_unbounded_loop());
   EXPECT_EQ(refusal([&] { is_unbounded(R"({"known_trip_count":{"n":"1000001"}})"); }),
-            "a loop runs 1000001 times; so long a program gains nothing");
-  const std::string no_number = "the length of a loop is not a number";
+            "a loop runs 1000001 times, so calling it directly would not help");
+  const std::string no_number = "the trip count of a loop is not a number";
   EXPECT_EQ(refusal([&] { is_unbounded(R"({"known_trip_count":{"n":"x"}})"); }), no_number);
   EXPECT_EQ(refusal([&] { is_unbounded(R"({"known_trip_count":{"n":")"); }), no_number);
   EXPECT_EQ(refusal([&] { is_unbounded(R"({"known_trip_count":{"n":"99999999999999999999"}})"); }),
@@ -118,11 +118,14 @@ TEST(HloModule, RefusesWhatItDoesNotKnow) {
       const HloModule hlo(text);
     });
   };
-  EXPECT_EQ(with(number(11, 1)), "field 11 of the HLO module is unknown");
-  EXPECT_EQ(with(bytes(3, number(9, 1))), "field 9 of an HLO computation is unknown");
-  EXPECT_EQ(with(bytes(3, bytes(2, number(99, 1)))), "field 99 of an HLO instruction is unknown");
-  EXPECT_EQ(with(bytes(3, bytes(2, bytes(98, "x")))),
-            "field 98 of an HLO instruction has an unknown value");
+  EXPECT_EQ(with(number(11, 1)), "the HLO module has field 11, which this cyxla does not know");
+  EXPECT_EQ(with(bytes(3, number(9, 1))),
+            "an HLO computation has field 9, which this cyxla does not know");
+  EXPECT_EQ(with(bytes(3, bytes(2, number(99, 1)))),
+            "an HLO instruction has field 99, which this cyxla does not know");
+  EXPECT_EQ(
+      with(bytes(3, bytes(2, bytes(98, "x")))),
+      "field 98 (sparsity_config) of an HLO instruction has a value that cyxla does not support");
   EXPECT_EQ(with(bytes(3, computation(3, 0, {instruction(12, "add", kS32)}))),
             "two HLO instructions have the number 12");
   EXPECT_EQ(with(bytes(3, computation(2, 0, {}))), "two HLO computations have the number 2");
@@ -131,8 +134,9 @@ TEST(HloModule, RefusesWhatItDoesNotKnow) {
 TEST(HloModule, RefusesMissingInstructions) {
   const std::string text = module({computation(1, 99, {})}, 1, {}, kS32);
   const HloModule hlo(text);
-  EXPECT_EQ(refusal([&] { hlo.entry_root(); }), "there is no HLO instruction with the number 99");
-  EXPECT_EQ(refusal([&] { hlo.root(7); }), "there is no HLO computation with the number 7");
+  EXPECT_EQ(refusal([&] { hlo.entry_root(); }),
+            "the program has no HLO instruction with the number 99");
+  EXPECT_EQ(refusal([&] { hlo.root(7); }), "the program has no HLO computation with the number 7");
 }
 
 std::string refused_inputs(const std::vector<std::string>& instructions,
@@ -143,7 +147,7 @@ std::string refused_inputs(const std::vector<std::string>& instructions,
 }
 
 TEST(HloModule, RefusesInputsThatAreNotNumberedOneByOne) {
-  const std::string reason = "the inputs of the program are not numbered one by one";
+  const std::string reason = "the inputs of the program are not numbered consecutively";
   EXPECT_EQ(refused_inputs({parameter(1, 1, kS32)}, {kS32}), reason);
   EXPECT_EQ(refused_inputs({parameter(1, 0, kS32), parameter(2, 0, kS32)}, {kS32, kS32}), reason);
 }

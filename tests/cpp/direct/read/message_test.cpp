@@ -8,85 +8,98 @@ namespace {
 
 using test::bytes;
 using test::number;
+using test::packed;
 using test::refusal;
+using Numbers = std::vector<std::uint64_t>;
 
-// At the first field of `text`.
-Message first(std::string_view text) {
-  Message message(text, "a thing");
-  EXPECT_TRUE(message.next());
-  return message;
+constexpr Row kThing[] = {
+    {1, "count", Kind::kNumber},
+    {2, "label", Kind::kBytes},
+    {3, "is_red", Kind::kFlag},
+    {5, "sizes", Kind::kNumbers},
+    {6, "parts", Kind::kRepeatedBytes},
+    {7, "note", Kind::kBytes, Rule::kIgnore},
+    {8, "ids", Kind::kNumbers, Rule::kIgnore},
+    {9, "color", Kind::kNumber, Rule::kUnset},
+    {10, "extra", Kind::kBytes, Rule::kUnset},
+    {11, "is_moving", Kind::kNumbers, Rule::kUnset},
+    {200, "shade", Kind::kNumber, Rule::kRefuse},
+};
+
+std::string refused(const std::string& text) {
+  return refusal([&] { Message<kThing>(text, "a thing"); });
 }
 
-TEST(Message, GivesEachFieldOnce) {
-  const std::string text = number(1, 7) + bytes(2, "ab") + number(3, 1);
-  Message message(text, "a thing");
-  ASSERT_TRUE(message.next());
-  EXPECT_EQ(message.field(), 1u);
-  EXPECT_FALSE(message.is_bytes());
-  EXPECT_EQ(message.number(), 7u);
-  ASSERT_TRUE(message.next());
-  EXPECT_TRUE(message.is_bytes());
-  EXPECT_EQ(message.bytes(), "ab");
-  ASSERT_TRUE(message.next());
-  EXPECT_TRUE(message.flag());
-  EXPECT_FALSE(message.next());
+TEST(Message, GivesTheValuesOfItsFields) {
+  const std::string text = number(3, 1) + bytes(2, "ab") + number(1, 7) + bytes(6, "x") +
+                           bytes(6, "") + bytes(7, "n") + bytes(7, "n") + packed(8, {1, 2}) +
+                           number(8, 3) + number(9, 0) + bytes(10, "") + packed(11, {0, 0});
+  const Message<kThing> thing(text, "a thing");
+  EXPECT_TRUE(thing.has("count"));
+  EXPECT_EQ(thing.number("count"), 7u);
+  EXPECT_EQ(thing.bytes("label"), "ab");
+  EXPECT_TRUE(thing.flag("is_red"));
+  std::vector<std::string_view> parts;
+  thing.for_each("parts", [&](std::string_view part) { parts.push_back(part); });
+  EXPECT_EQ(parts, (std::vector<std::string_view>{"x", ""}));
 }
 
-TEST(Message, RefusesMalformedBytes) {
-  const std::string text = bytes(2, "abc").substr(0, 3);
-  EXPECT_EQ(refusal([&] { Message(text, "a thing").next(); }),
-            "the bytes of a thing are malformed");
+TEST(Message, AbsentFieldsHaveTheirDefaultValues) {
+  const Message<kThing> thing("", "a thing");
+  EXPECT_FALSE(thing.has("count"));
+  EXPECT_EQ(thing.number("count"), 0u);
+  EXPECT_EQ(thing.bytes("label"), "");
+  EXPECT_FALSE(thing.flag("is_red"));
+  EXPECT_EQ(thing.numbers("sizes"), Numbers{});
+  thing.for_each("parts", [](std::string_view) { ADD_FAILURE() << "it has no parts"; });
 }
 
-TEST(Message, RefusesAnotherWireType) {
-  const std::string varint = number(4, 7);
-  const std::string string = bytes(4, "ab");
-  const std::string fixed = test::fixed64(4);
-  const std::string reason = "field 4 of a thing has an unknown wire type";
-  std::vector<std::uint64_t> values;
-  EXPECT_EQ(refusal([&] { first(string).number(); }), reason);
-  EXPECT_EQ(refusal([&] { first(string).flag(); }), reason);
-  EXPECT_EQ(refusal([&] { first(string).ignore_number(); }), reason);
-  EXPECT_EQ(refusal([&] { first(varint).bytes(); }), reason);
-  EXPECT_EQ(refusal([&] { first(varint).repeated_bytes(); }), reason);
-  EXPECT_EQ(refusal([&] { first(varint).ignore_bytes(); }), reason);
-  EXPECT_EQ(refusal([&] { first(fixed).repeated_numbers(values); }), reason);
+TEST(Message, RepeatedNumbersMayBePacked) {
+  const std::string text = packed(5, {1, 300}) + number(5, 5) + packed(5, {});
+  EXPECT_EQ(Message<kThing>(text, "a thing").numbers("sizes"), (Numbers{1, 300, 5}));
 }
 
-TEST(Message, RefusesASecondValueOfASingleField) {
-  for (const std::string& text : {number(1, 7) + number(1, 7), bytes(1, "") + number(1, 7)}) {
-    Message message(text, "a thing");
-    ASSERT_TRUE(message.next());
-    message.is_bytes() ? static_cast<void>(message.bytes()) : static_cast<void>(message.number());
-    ASSERT_TRUE(message.next());
-    EXPECT_EQ(refusal([&] { message.number(); }), "field 1 of a thing occurs twice");
-  }
+TEST(Message, NamesTheFieldThatItRefuses) {
+  EXPECT_EQ(refused(bytes(2, "abc").substr(0, 3)), "the bytes of a thing are malformed");
+  EXPECT_EQ(refused(number(4, 1)), "a thing has field 4, which this cyxla does not know");
+  EXPECT_EQ(refused(number(2, 1)), "field 2 (label) of a thing has an unknown encoding");
+  EXPECT_EQ(refused(bytes(5, "\x80")), "field 5 (sizes) of a thing has an unknown encoding");
+  EXPECT_EQ(refused(number(7, 1)), "field 7 (note) of a thing has an unknown encoding");
+  EXPECT_EQ(refused(bytes(8, "\x80")), "field 8 (ids) of a thing has an unknown encoding");
+  EXPECT_EQ(refused(number(1, 0) + number(1, 0)), "field 1 (count) of a thing occurs twice");
+  const std::string value = " has a value that cyxla does not support";
+  EXPECT_EQ(refused(number(3, 2)), "field 3 (is_red) of a thing" + value);
+  EXPECT_EQ(refused(number(9, 1)), "field 9 (color) of a thing" + value);
+  EXPECT_EQ(refused(bytes(10, "x")), "field 10 (extra) of a thing" + value);
+  EXPECT_EQ(refused(packed(11, {0, 1})), "field 11 (is_moving) of a thing" + value);
+  EXPECT_EQ(refused(bytes(200, "")),
+            "field 200 (shade) of a thing is set, which cyxla does not support");
 }
 
-TEST(Message, RefusesWhatItsCallerDoes) {
-  const std::string text = number(9, 2);
-  EXPECT_EQ(refusal([&] { first(text).refuse_unknown(); }), "field 9 of a thing is unknown");
-  EXPECT_EQ(refusal([&] { first(text).refuse_value(); }),
-            "field 9 of a thing has an unknown value");
-  EXPECT_EQ(refusal([&] { first(text).flag(); }), "field 9 of a thing has an unknown value");
+TEST(Message, TellsTheReasonByAnEnumeratorToo) {
+  const auto reason = [](const std::string& text) {
+    try {
+      Message<kThing>(text, "a thing");
+    } catch (const Refusal& refusal) {
+      return refusal.reason();
+    }
+    return Reason::kPlatform;
+  };
+  EXPECT_EQ(reason(number(4, 1)), Reason::kUnknownField);
+  EXPECT_EQ(reason(number(2, 1)), Reason::kUnknownField);
+  EXPECT_EQ(reason(number(9, 1)), Reason::kUnsupportedField);
+  EXPECT_EQ(reason(number(200, 1)), Reason::kUnsupportedField);
+  EXPECT_EQ(reason(number(1, 1) + number(1, 1)), Reason::kMalformed);
 }
 
-TEST(Message, RefusesFieldsThatNoReaderKnows) {
-  const std::string text = number(128, 2);
-  EXPECT_EQ(refusal([&] { first(text).number(); }), "field 128 of a thing is unknown");
-}
-
-TEST(Message, AppendsRepeatedNumbersPackedOrNot) {
-  const std::string text = test::packed(1, {1, 300}) + number(1, 5) + test::packed(1, {});
-  std::vector<std::uint64_t> values;
-  Message message(text, "a thing");
-  while (message.next()) {
-    message.repeated_numbers(values);
-  }
-  EXPECT_EQ(values, (std::vector<std::uint64_t>{1, 300, 5}));
-  const std::string cut = bytes(1, "\x80");
-  EXPECT_EQ(refusal([&] { first(cut).repeated_numbers(values); }),
-            "field 1 of a thing has an unknown value");
+TEST(Message, ALenientOneSkipsWhatItsTableDoesNotDescribe) {
+  const std::string text = number(4, 1) + number(2, 1) + number(1, 3) + number(1, 4) +
+                           bytes(5, "\x80") + number(5, 6) + number(9, 1);
+  const Message<kThing> thing(text, Lenient());
+  EXPECT_EQ(thing.number("count"), 4u);
+  EXPECT_FALSE(thing.has("label"));
+  EXPECT_EQ(thing.numbers("sizes"), Numbers{6});
+  EXPECT_EQ(Message<kThing>(number(1, 3) + "\x0a", Lenient()).number("count"), 3u);
 }
 
 }  // namespace

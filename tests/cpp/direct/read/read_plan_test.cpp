@@ -50,8 +50,8 @@ TEST(ReadPlan, RefusesLoopsThatTakeLongWithinOthers) {
   EXPECT_GT(read_plan(program.serialized(), program.expected).work, without + 900.0 * 1000 * 3);
   program.instructions.back() = loop(61, 1000, 6);
   EXPECT_EQ(refused(program),
-            "its loops, those within others included, run more than 1000000 times; so long a "
-            "program gains nothing");
+            "its loops, including nested ones, run more than 1000000 times, so calling it directly "
+            "would not help");
 }
 
 TEST(ReadPlan, RefusesWhatComputesForLong) {
@@ -63,7 +63,7 @@ TEST(ReadPlan, RefusesWhatComputesForLong) {
   EXPECT_LT(read_plan(program.serialized(), program.expected).work, kLongWork);
   program.instructions.back() = test::counted_loop(61, program.array, 20, 7);
   const std::string reason =
-      "a call computes for more than about 20 ms, so calling it directly gains nothing";
+      "a call takes more than about 20 ms, so calling it directly would not help";
   EXPECT_EQ(refused(program), reason);
   // A computation that is missing may compute anything.
   program.instructions.back() = instruction(61, "call", program.array, test::calls({8}));
@@ -79,13 +79,13 @@ TEST(ReadPlan, RefusesAnotherMachine) {
     EXPECT_EQ(refused(program), reason);
   }
   program.target = "";
-  EXPECT_EQ(refused(program), "the executable does not name the machine that its kernels are for");
+  EXPECT_EQ(refused(program), "the executable does not name the target of its kernels");
 }
 
 TEST(ReadPlan, RefusesOtherObjectFiles) {
   SampleProgram program;
   program.objects_kind = 1;
-  EXPECT_EQ(refused(program), "the object files do not hold kernels, but files of kind 1");
+  EXPECT_EQ(refused(program), "the object files hold no kernels; they are of kind 1");
   program.objects_kind = 2;
   program.symbols += bytes(7, number(1, 3) + bytes(2, "h"));
   EXPECT_EQ(refused(program), "a compiled function is neither a kernel nor a comparator");
@@ -102,18 +102,20 @@ TEST(ReadPlan, RefusesWhatItDoesNotKnow) {
   const auto with = [&](const std::string& more) {
     return refusal([&] { read_plan(bytes(1, program.result() + more), program.expected); });
   };
-  EXPECT_EQ(with(bytes(4, "object")), "field 4 of the compilation result is unknown");
-  EXPECT_EQ(with(bytes(7, number(3, 1))), "field 3 of a symbol is unknown");
-  EXPECT_EQ(with(bytes(8, number(3, 1))), "field 3 of an object file is unknown");
-  EXPECT_EQ(with(bytes(6, "")), "field 6 of the compilation result occurs twice");
+  EXPECT_EQ(with(bytes(4, "object")),
+            "the compilation result has field 4, which this cyxla does not know");
+  EXPECT_EQ(with(bytes(7, number(3, 1))), "a symbol has field 3, which this cyxla does not know");
+  EXPECT_EQ(with(bytes(8, number(3, 1))),
+            "an object file has field 3, which this cyxla does not know");
+  EXPECT_EQ(with(bytes(6, "")), "field 6 (thunk_sequence) of the compilation result occurs twice");
   EXPECT_EQ(refusal([&] { read_plan(program.serialized() + bytes(4, ""), program.expected); }),
-            "field 4 of the executable is unknown");
+            "the executable has field 4, which this cyxla does not know");
   EXPECT_EQ(refusal([] { read_plan(bytes(1, bytes(1, bytes(3, ""))), {}); }),
-            "field 3 of the HLO module with its configuration is unknown");
+            "the HLO module with its configuration has field 3, which this cyxla does not know");
   EXPECT_EQ(refusal([] { read_plan(bytes(1, bytes(9, number(4, 1))), {}); }),
-            "field 4 of the target machine is unknown");
+            "the target machine has field 4, which this cyxla does not know");
   EXPECT_EQ(refusal([] { read_plan("", {}); }),
-            "the object files do not hold kernels, but files of kind 0");
+            "the object files hold no kernels; they are of kind 0");
 }
 
 // Every slice and index of a plan must be inside what it points into.

@@ -59,10 +59,11 @@ TEST(Shape, RefusesWhatIsNoPlainArray) {
   const std::string type = "an array has elements of type ";
   const std::string unfit = "the layout of an array does not fit its shape";
   const std::vector<RefusedShape> cases = {
-      {number(2, 21) + bytes(5, ""), type + "21, whose size is unknown"},
-      {bytes(5, ""), type + "0, whose size is unknown"},
-      {number(2, 17) + bytes(5, ""), type + "17, whose size is unknown"},
-      {f32 + packed(3, {2}) + layout + packed(6, {1}), "an array has a dynamic shape"},
+      {number(2, 21) + bytes(5, ""), type + "21, which cyxla does not support"},
+      {bytes(5, ""), type + "0, which cyxla does not support"},
+      {number(2, 17) + bytes(5, ""), type + "17, which cyxla does not support"},
+      {f32 + packed(3, {2}) + layout + packed(6, {1}),
+       "field 6 (is_dynamic_dimension) of a shape has a value that cyxla does not support"},
       {f32, unfit},
       {f32 + packed(3, {2}) + bytes(5, ""), unfit},
       {f32 + packed(3, {2}) + bytes(5, packed(1, {1})), unfit},
@@ -72,13 +73,14 @@ TEST(Shape, RefusesWhatIsNoPlainArray) {
       {shape(ElementType::kF32, {1ull << 32, 1ull << 32}), "an array is larger than 1048576 bytes"},
       {shape(ElementType::kF32, {1ull << 62, 2}), "an array is larger than 1048576 bytes"},
       {test::tuple_shape({test::tuple_shape({scalar})}), "an array is in a tuple of tuples"},
-      {test::tuple_shape({test::tuple_shape({})}), "a tuple has the shape of an array"},
+      {test::tuple_shape({test::tuple_shape({})}), "an array is in a tuple of tuples"},
       {number(2, 13) + packed(3, {2}), "a tuple has the shape of an array"},
       {number(2, 13) + bytes(5, ""), "a tuple has the shape of an array"},
-      {scalar + number(2, 11), "field 2 of a shape occurs twice"},
-      {scalar + number(7, 1), "field 7 of a shape is unknown"},
-      {f32 + bytes(5, number(8, 1)), "field 8 of a layout is unknown"},
-      {f32 + bytes(5, number(16, 2)), "field 16 of a layout has an unknown value"},
+      {scalar + number(2, 11), "field 2 (element_type) of a shape occurs twice"},
+      {scalar + number(7, 1), "a shape has field 7, which this cyxla does not know"},
+      {f32 + bytes(5, number(8, 1)),
+       "field 8 (memory_space) of a layout is set, which cyxla does not support"},
+      {f32 + bytes(5, number(16, 2)), "a layout pads to a multiple of 2 elements"},
   };
   for (const RefusedShape& refused : cases) {
     EXPECT_EQ(refusal([&] { read_shape(refused.bytes); }), refused.reason);

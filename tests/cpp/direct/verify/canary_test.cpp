@@ -20,20 +20,20 @@ namespace {
 
 TEST(RunInChild, NeverForksUnderThreadSanitizer) {
   EXPECT_EQ(run_in_child([] { return true; }),
-            "no child process can be made under ThreadSanitizer");
+            "cannot create a child process under ThreadSanitizer");
 }
 
 #else
 
 TEST(RunInChild, TellsHowTheWorkEnded) {
   EXPECT_EQ(run_in_child([] { return true; }), "");
-  EXPECT_EQ(run_in_child([] { return false; }), "the child process left with status 1");
+  EXPECT_EQ(run_in_child([] { return false; }), "the child process exited with status 1");
 }
 
 TEST(RunInChild, SurvivesACrash) {
   const auto crash = [] { return raise(SIGSEGV) == 0; };
   EXPECT_EQ(run_in_child(crash),
-            "the child process was ended by signal " + std::to_string(SIGSEGV));
+            "the child process was killed by signal " + std::to_string(SIGSEGV));
 }
 
 // With SIGCHLD ignored no status is kept for anybody.
@@ -65,7 +65,7 @@ TEST(RunInChild, LimitsTheProcessorTimeOfTheChild) {
     return true;
   };
   EXPECT_EQ(run_in_child(compute, {.processor_time = std::chrono::seconds(1)}),
-            "the child process computed for more than 1 s");
+            "the child process used more than 1 s of processor time");
   // Nothing of the limit is left here.
   rlimit limits = {};
   getrlimit(RLIMIT_CPU, &limits);
