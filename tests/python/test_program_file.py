@@ -301,5 +301,5 @@ except cyxla.CompileError as error:
 """
     )
     assert "lapack_spotrf_ffi (jnp.linalg.cholesky)" in printed
-    assert "Of jaxlib's handlers 0 were given to the plugin: ModuleNotFoundError" in printed
+    assert "0 of jaxlib's handlers are registered with the plugin: ModuleNotFoundError" in printed
     assert "pip install 'jax>=0.10.2'" in printed
