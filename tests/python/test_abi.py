@@ -118,7 +118,7 @@ def test_a_package_without_its_headers_says_so(tmp_path: Path) -> None:
         f"no cyxla/cyxla.h in {include}: install cyxla with pip; a source tree has its headers "
         "elsewhere"
     )
-    unknown = "the ABI version of cyxla cannot be told: "
+    unknown = "the ABI version of cyxla cannot be determined: "
     assert run_code(code).splitlines() == [
         f"Error {missing}",
         f"AbiError {unknown}{missing}",

@@ -370,7 +370,7 @@ def test_the_report_tells_the_folder_and_its_size(tmp_path: Path) -> None:
     variables = {"CYXLA_CACHE_DIR": str(tmp_path), "CYXLA_PERF_MAP": "maybe"}
     ended = run_process("-m", "cyxla", env=variables)
     assert f"{size:.1f} MB\n  not used: other users can write to it, and cyxla runs" in ended.stdout
-    assert "  CYXLA_PERF_MAP=maybe (without effect: only 1 has one)\n" in ended.stdout
+    assert "  CYXLA_PERF_MAP=maybe (ignored: only 1 has an effect)\n" in ended.stdout
 
 
 _ONE_PROGRAM = """

@@ -53,7 +53,7 @@ def test_a_whole_report() -> None:
         "  aliased_inputs: True",
         "  inplace_outputs: True",
         "  threads: 2",
-        "  jaxlib's FFI handlers given to it: 62",
+        "  jaxlib's FFI handlers registered: 62",
         "Environment variables:",
         "  CYXLA_NUM_THREADS=2",
     ]
@@ -100,7 +100,7 @@ def test_a_plugin_that_ends_its_process_is_reported(tmp_path: Path) -> None:
     aborting = "void abort(void); const void* GetPjrtApi(void) { abort(); return 0; }"
     library = build_library(tmp_path / "aborting.so", aborting)
     report = _report(code=1, CYXLA_PJRT_PLUGIN=str(library))
-    assert "\n  not loaded: it ended its process with SIGABRT, saying\n" in report
+    assert "\n  not loaded: it ended its process with SIGABRT and this output:\n" in report
     assert f"\nEnvironment variables:\n  CYXLA_PJRT_PLUGIN={library}\n" in report
 
 
