@@ -83,7 +83,7 @@ cdef int copy_result(object result, const HostArray& wanted) except -1:
 
 
 cdef uint64_t remember(object failure) except? 0:
-    """Keeps an exception for a call in flight from Python; returns its number, 0 if there is no such call."""
+    """Keeps an exception for a call in flight from Python; returns its number, 0 without such a call."""
     global last_failure
     if watched_calls == 0:
         return 0
