@@ -5,13 +5,13 @@
 `run` takes and returns NumPy arrays. Native modules call it through `cyxla/cyxla.h` or the `.pxd`
 files; `get_include` returns their folders.
 
-Importing cyxla imports nothing else: each name is loaded when it is first used, so that a module
-can be built against cyxla without JAX and without a plugin.
+Importing cyxla imports nothing else; each name is loaded on first use. So modules can be built
+against cyxla without JAX and without a plugin.
 """
 
 import importlib
 
-# The public names; `__init__.pyi` repeats them for type checkers.
+# The public names by module; `__init__.pyi` repeats them for type checkers.
 _NAMES_OF_MODULES = {
     "_runtime": (
         "BoundCall",

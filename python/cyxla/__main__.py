@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m cyxla`: what a bug report needs; `--include` prints the include folders instead.
+"""`python -m cyxla` prints a report for bug reports; with `--include` the include folders instead.
 
-The exit code is 1 when the default plugin cannot be loaded.
+The exit code is 1 if the default plugin cannot be loaded.
 
-The plugin is loaded in a process of its own: a plugin may end its process, one for a GPU over an
-unknown flag in `XLA_FLAGS`, and that is worth a line of the report rather than its end.
+The plugin is loaded in a child process, because it may abort: a GPU plugin does on an unknown flag
+in `XLA_FLAGS`.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit code."""
     parser = argparse.ArgumentParser(
         prog="python -m cyxla",
-        description="Print what a bug report about cyxla needs: versions, the plugins found and "
-        "rejected, and what the default plugin can do.",
+        description="Print a report for bug reports about cyxla: versions, the plugins found and "
+        "rejected, and the properties of the default plugin.",
     )
     parser.add_argument(
         "--include",
@@ -60,17 +60,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         help="print the include folders instead, first the C compiler's, then Cython's",
     )
     include = parser.parse_args(arguments).include
-    if hasattr(sys.stdout, "reconfigure"):  # paths may have what the terminal cannot show
+    if hasattr(sys.stdout, "reconfigure"):  # the terminal may not be able to encode a path
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
         return _print_include() if include else _print_report()
-    except BrokenPipeError:  # into `head`, say; Python would complain once more at exit
+    except BrokenPipeError:  # piped into `head`; without this Python reports it again at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
 
 
 def print_runtime() -> None:
-    """Load the default plugin and print what it tells; a failure is printed too."""
+    """Load the default plugin and print its properties, or the error."""
     try:
         from cyxla import _runtime
 
@@ -86,13 +86,13 @@ def print_runtime() -> None:
         print(f"  platform: {info.platform} ({loaded.platform_version})")
         print(f"  dropped options: {', '.join(runtime.dropped_options()) or 'none'}")
     print(f"  options: {dict(info.plugin.create_options)}")
-    print(f"  StableHLO: {info.stablehlo_version or 'not told'}")
+    print(f"  StableHLO: {info.stablehlo_version or 'unknown'}")
     print(f"  StableHLO of JAX: {_jax_stablehlo_version()}")
     print(f"  aliased_inputs: {info.aliased_inputs}")
     print(f"  inplace_outputs: {info.inplace_outputs}")
     print(f"  threads: {'as the plugin decides' if info.threads is None else info.threads}")
     print(f"  direct calls: {_direct_calls()}")
-    print(f"  jaxlib's FFI handlers given to it: {count}{'' if fault is None else f' ({fault})'}")
+    print(f"  jaxlib's FFI handlers registered: {count}{'' if fault is None else f' ({fault})'}")
 
 
 def _direct_calls() -> str:
@@ -137,8 +137,8 @@ def _print_report() -> int:
                 print(f"  {line}", flush=True)
         except BrokenPipeError:
             raise
-        except Exception as error:  # a report must survive what it reports
-            print(f"  cannot be told: {type(error).__name__}: {error}")
+        except Exception as error:  # the other sections must still be printed
+            print(f"  unknown: {type(error).__name__}: {error}")
     return 0 if usable else 1
 
 
@@ -166,7 +166,7 @@ def _plugins() -> Iterator[str]:
 
 
 def _default_plugin() -> Generator[str, None, bool]:
-    """What is known about the default plugin; returns whether it loads."""
+    """Yield lines about the default plugin; return whether it loads."""
     try:
         chosen = discovery.find_candidate()
     except PluginError as error:
@@ -180,7 +180,7 @@ def _default_plugin() -> Generator[str, None, bool]:
 
 
 def _faster(chosen: Candidate) -> str:
-    """Which plugin would be faster than the chosen one, as far as this one's version is known."""
+    """Return which plugin is faster than the chosen one; empty if its version is unknown."""
     if chosen.library is None or chosen.known is None or chosen.plugin.platform != "cpu":
         return ""
     installed = [plugin.source for plugin in discovery.available_plugins()]
@@ -216,7 +216,7 @@ def _loaded() -> Generator[str, None, bool]:
         ended = f"exit code {child.returncode}"
         if child.returncode < 0:
             ended = signal.Signals(-child.returncode).name
-        yield f"{_NOT_LOADED} it ended its process with {ended}, saying"
+        yield f"{_NOT_LOADED} it ended its process with {ended} and this output:"
         yield from (f"  {line}" for line in child.stderr.splitlines()[-10:])
         return False
     return not any(line.startswith(_NOT_LOADED) for line in lines)
@@ -246,9 +246,9 @@ def _environment() -> Iterator[str]:
     }
     for name, value in relevant.items():
         is_void = name == _PERF_MAP_VARIABLE and value not in ("", "0", "1")
-        yield f"{name}={value}{' (without effect: only 1 has one)' if is_void else ''}"
+        yield f"{name}={value}{' (ignored: only 1 has an effect)' if is_void else ''}"
     if not relevant:
-        yield "none that matter"
+        yield "none relevant"
 
 
 def _jax_stablehlo_version() -> str:
@@ -257,7 +257,7 @@ def _jax_stablehlo_version() -> str:
 
         return stablehlo.current_version()
     except ImportError as error:
-        return f"not told ({error})"
+        return f"unknown ({error})"
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # cython: language_level=3
-"""The Cython face of cyxla: see cyxla/cyxla.h, whose types these are, for units, lifetimes and threads.
+"""The Cython interface of cyxla; cyxla/cyxla.h documents units, lifetimes and thread safety.
 
     from cython.cimports.cyxla._runtime import ABI_VERSION, Input, ProgramSpec, execute
 
-A module that cimports this calls `cyxla.check_abi(ABI_VERSION)` when it is imported.
+A module that cimports this must call `cyxla.check_abi(ABI_VERSION)` on import.
 """
 from libc.stdint cimport int32_t, int64_t, uint32_t
 
@@ -57,18 +57,19 @@ cdef extern from "cyxla/cyxla.h" nogil:
     ctypedef struct Call "cyxla_call":
         pass
 
-# Runs a program: 0, or -1 with the reason in last_error(). Safe from any number of threads at once.
+# Executes a program; returns 0, or -1 with the reason in last_error(). Thread-safe.
 cdef int execute(
     const ProgramSpec* spec, const Input* inputs, void* const* outputs, bint zero_copy
 ) noexcept nogil
 
-# The spec of an Executable, valid while the Executable lives; retain() and release() extend that.
+# Returns the spec of an Executable, valid while the Executable lives or until release() after
+# retain().
 cdef const ProgramSpec* program_spec(object executable) except NULL
 cdef void retain(const ProgramSpec* spec) noexcept nogil
 cdef void release(const ProgramSpec* spec) noexcept nogil
 
-# A call with fixed arrays, for one thread at a time; NULL with the reason in last_error(). discard()
-# frees it: using it afterwards is undefined.
+# Returns a call with fixed arrays, for one thread at a time, or NULL with the reason in
+# last_error(). discard() frees it.
 cdef Call* prepare(
     const ProgramSpec* spec, const Input* inputs, void* const* outputs, bint zero_copy
 ) noexcept nogil
@@ -76,19 +77,20 @@ cdef int call(Call* prepared) noexcept nogil
 cdef void discard(Call* prepared) noexcept nogil
 
 # Binds an input or output of a prepared call to another address; `index` counts the inputs, then the
-# outputs. 0, or -1 with the reason in last_error(), and the old address stays bound.
+# outputs. Returns 0, or -1 with the reason in last_error(); the old address then stays bound.
 cdef int rebind(Call* prepared, size_t index, const void* address) noexcept nogil
 
-# This thread's last message, cut to `size` bytes; the length of the whole message.
+# Copies this thread's last message, truncated to `size` bytes; returns the full length.
 cdef size_t last_error(char* buffer, size_t size) noexcept nogil
 
-# ERROR_EXECUTION and so on for this thread's last failure; clear_error() removes code and message.
+# Returns ERROR_EXECUTION and so on for this thread's last failure; clear_error() removes code and
+# message.
 cdef int32_t last_error_code() noexcept nogil
 cdef void clear_error() noexcept nogil
 
-# Memory at a 64-byte-aligned address, NULL when there is none left.
+# Returns memory at a 64-byte-aligned address, NULL if out of memory.
 cdef void* aligned_memory(size_t size) noexcept nogil
 cdef void free_aligned(void* pointer) noexcept nogil
 
-# Bytes of one element of a PJRT_Buffer_Type, 0 for an unknown one.
+# Returns the bytes of one element of a PJRT_Buffer_Type, 0 if unknown.
 cpdef size_t itemsize(int32_t element_type) noexcept nogil

@@ -89,7 +89,7 @@ cdef void free_aligned(void* pointer) noexcept nogil:
     core_free_aligned(pointer)
 
 cpdef size_t itemsize(int32_t element_type) noexcept nogil:
-    """Bytes of one element of a PJRT element type; 0 for an unknown one or one without whole bytes."""
+    """Return the bytes of one element of a PJRT element type; 0 if it is unknown or smaller than a byte."""
     return core_itemsize(element_type)
 
 
@@ -104,10 +104,10 @@ cdef Api function_table = make_function_table(spec_for_c)
 _C_API = PyCapsule_New(&function_table, "cyxla._runtime._C_API", NULL)
 
 
-# The Python functions behind the package's modules.
+# The functions for the package's Python modules.
 
 class LoadedPlugin(NamedTuple):
-    """What the loaded plugin says of itself."""
+    """The properties that the loaded plugin reports."""
 
     api_version: tuple[int, int]
     platform_name: str
@@ -149,9 +149,9 @@ cdef Runtime* need_runtime() except NULL:
 
 
 def load_runtime(str path, create_options, threads=None):
-    """Load a plugin and make its client, with `threads` as cap on its thread pool; once per process.
+    """Load a plugin, make its client and return its properties; once per process.
 
-    Raises PluginError.
+    `threads` is the cap on its thread pool. Raises PluginError.
     """
     cdef LoadRequest request
     request.path = path.encode("utf-8", "surrogateescape")
@@ -188,12 +188,12 @@ cdef describe_plugin(Runtime* runtime):
 
 
 def loaded_runtime():
-    """The loaded plugin's details, or None."""
+    """Return the loaded plugin's properties, or None."""
     return _loaded
 
 
 def shutdown():
-    """Wait for calls in flight, then destroy the executables and the client. Calls afterwards are errors."""
+    """Wait for calls in flight, then destroy the executables and the client. Later calls fail."""
     with nogil:
         Runtime.shut_down()
 
@@ -202,10 +202,9 @@ include "_native/compilation.pxi"
 
 
 def register_ffi_handler(str name, str platform, uintptr_t address):
-    """Make the XLA FFI handler at `address` known to the loaded plugin as a custom-call target.
+    """Register the XLA FFI handler at `address` with the loaded plugin as a custom-call target.
 
-    Returns the versions of the FFI that the handler and the plugin were built for; an older plugin
-    is told its own version by an adapter.
+    Returns the FFI versions of the handler and the plugin; a handler newer than the plugin gets an adapter.
     """
     cdef Runtime* runtime = need_runtime()
     cdef string target = name.encode()
@@ -220,7 +219,7 @@ def register_ffi_handler(str name, str platform, uintptr_t address):
 
 
 def register_gpu_custom_call(str name, int api_version, stages):
-    """Make a handler known to the loaded GPU plugin: the addresses of its functions by the names of their stages."""
+    """Register a handler with the loaded GPU plugin; `stages` has its functions' addresses by stage."""
     cdef Runtime* runtime = need_runtime()
     cdef string target = name.encode()
     cdef GpuHandler handler
@@ -234,9 +233,9 @@ def register_gpu_custom_call(str name, int api_version, stages):
 
 
 def serialize(Executable executable not None):
-    """What the plugin serializes of a compiled program: bytes for the same plugin on the same machine.
+    """Return a compiled program as bytes for the same plugin on the same machine.
 
-    Raises UnsupportedError when the plugin cannot serialize.
+    Raises UnsupportedError if the plugin cannot serialize.
     """
     cdef Runtime* runtime = need_runtime()
     cdef const ProgramSpec* spec = executable.spec
@@ -249,7 +248,7 @@ def serialize(Executable executable not None):
 
 
 def device_description():
-    """What the plugin says of its first device: kind, debug string, attributes; and the number of its devices."""
+    """Return the first device's kind, debug string and attributes, and the number of devices."""
     cdef Runtime* runtime = need_runtime()
     cdef DeviceDescription device
     with nogil:
@@ -261,7 +260,7 @@ def device_description():
 
 
 def direct_refusal(bint may_fork=True):
-    """Why the plugin's programs are not executed directly; '' when they may be. Finds it out the first time."""
+    """Return why the plugin's programs cannot be called directly, '' if they can. The first call tests the plugin."""
     cdef Runtime* runtime = need_runtime()
     cdef string reason
     with nogil:
@@ -270,7 +269,7 @@ def direct_refusal(bint may_fork=True):
 
 
 def error_info():
-    """The number of failed executions of the process and the last message."""
+    """Return the number of failed executions in this process, and the last message."""
     info = core_error_info()
     return info.count, info.message.decode("utf-8", "replace")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What modules built against cyxla need: the include folders, and the check of the ABI version."""
+"""The include folders and the ABI check for modules that are built against cyxla."""
 
 from __future__ import annotations
 
@@ -17,25 +17,22 @@ _VERSION = re.compile(r"^#define CYXLA_ABI_VERSION (\d+)$", re.MULTILINE)
 
 
 def get_include() -> list[str]:
-    """Return the two folders that a module built against cyxla needs.
+    """Return the include folders for building a module against cyxla.
 
-    The first is for the C compiler: it has the PJRT header and cyxla's own. The second is for
-    Cython's `-I`: the `.pxd` files are in its folder `cyxla`.
+    The first is for the C compiler: it has PJRT's and cyxla's headers. The second is for Cython's
+    `-I`: the `.pxd` files are in its folder `cyxla`.
 
     Raises:
-        Error: cyxla is not installed, so that its headers are not in its package.
+        Error: cyxla is not installed, so its package has no headers.
     """
     return [str(_include_folder()), str(Path(__file__).parent.parent)]
 
 
 def check_abi(version: int) -> None:
-    """Refuse a module that was compiled against other declarations than this cyxla has.
+    """Raise AbiError if a module was compiled against another ABI version than this cyxla's.
 
-    Such a module calls it while it is imported, with the `ABI_VERSION` that it was compiled with:
-    a struct that has changed is not noticed otherwise. No plugin is loaded.
-
-    Raises:
-        AbiError: the versions differ, or the argument is not a version. It is an ImportError.
+    A module that cimports cyxla calls this on import, with the `ABI_VERSION` that it was compiled
+    with; otherwise changed structs go unnoticed. Loads no plugin. AbiError is an ImportError.
     """
     try:
         own = abi_version()
@@ -55,7 +52,7 @@ def check_abi(version: int) -> None:
 
 
 def package_version() -> str:
-    """Return the version of the installed cyxla, "0+unknown" in a tree that is not installed."""
+    """Return the version of the installed cyxla, "0+unknown" in a source tree."""
     from importlib import metadata
 
     try:
@@ -66,10 +63,10 @@ def package_version() -> str:
 
 @functools.cache
 def abi_version() -> int:
-    """Return the ABI version in the installed header, which the extension was compiled with too.
+    """Return the ABI version in the installed header, which the extension module was built with.
 
     Raises:
-        Error: there is no such header.
+        Error: the header is missing or has no version.
     """
     header = _include_folder() / _HEADER
     found = _VERSION.search(header.read_text(encoding="utf-8"))
@@ -79,7 +76,7 @@ def abi_version() -> int:
 
 
 def _include_folder() -> Path:
-    # An editable installation has its compiled and its copied files in another folder than this.
+    # An editable installation has its compiled and copied files in another folder.
     folders = [Path(folder, "include") for folder in sys.modules["cyxla"].__path__]
     for folder in folders:
         if (folder / _HEADER).is_file():

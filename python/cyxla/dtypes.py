@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Element types of PJRT, their NumPy dtypes, and the conversion of arguments to them.
+"""PJRT's element types, their NumPy dtypes, and the conversion of arguments to them.
 
-`convert` follows NumPy's same_kind rule (bool < unsigned < signed < float < complex: an array may
-become a type of its own kind or of a later one), with three additions:
+`convert` follows NumPy's same_kind rule (bool < unsigned < signed < float < complex: an array
+converts to a type of its own or a later kind), with three additions:
 
-- integers convert to integers only when every value fits;
+- integers convert to integers only if every value fits;
 - bfloat16 and the 8-bit floats of ml_dtypes count as floats;
-- Python scalars and lists have no dtype of their own, so their ints also become unsigned integers
-  when they fit. A Python float never becomes an integer, not even 1.0.
+- Python scalars and lists have no dtype, so their ints also convert to unsigned integers if they
+  fit. A Python float never converts to an integer, not even 1.0.
 
-As in NumPy, a finite float that is too large for a narrower float becomes inf (nan where the type
-has no inf) with NumPy's RuntimeWarning, and an integer that a float cannot represent is rounded.
+As in NumPy, a finite float that is too large for a narrower float becomes inf (nan if the type has
+no inf) with NumPy's RuntimeWarning, and an integer that a float cannot represent is rounded.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ AnyDtype: TypeAlias = np.dtype[Any]
 
 
 class ElementType(enum.IntEnum):
-    """Type of one array element: names and values of `PJRT_Buffer_Type` without the prefix."""
+    """Type of an array element; names (without the prefix) and values of `PJRT_Buffer_Type`."""
 
     INVALID = 0
     PRED = 1
@@ -79,7 +79,7 @@ class ElementType(enum.IntEnum):
     F4E2M1FN = 29
 
 
-# Types whose elements fill whole bytes. The others have no agreed layout in host memory.
+# Types whose elements have whole bytes; the others have no agreed layout in host memory.
 _DTYPES: Final[dict[ElementType, AnyDtype]] = {
     element_type: np.dtype(scalar)
     for element_type, scalar in {
@@ -116,12 +116,12 @@ _ELEMENT_TYPES: Final = {dtype: element_type for element_type, dtype in _DTYPES.
 
 _KIND_ORDER: Final = "buifc"
 _ON_PYTREES: Final = (
-    "pass each leaf of a pytree by itself: executable.run(jax.tree.leaves(arguments))"
+    "pass each leaf of a pytree separately: executable.run(jax.tree.leaves(arguments))"
 )
 
 
 def dtype_of(element_type: int) -> AnyDtype:
-    """The NumPy dtype whose elements have exactly the bytes of this element type.
+    """Return the NumPy dtype of an element type.
 
     Raises ArgumentError for types without one: tokens, and types smaller than a byte.
     """
@@ -135,10 +135,9 @@ def dtype_of(element_type: int) -> AnyDtype:
 
 
 def element_type_of(dtype: npt.DTypeLike) -> ElementType:
-    """The element type for a NumPy dtype, in either byte order.
+    """Return the element type of a NumPy dtype in either byte order.
 
-    Raises ArgumentError for dtypes that no whole-byte element type stands for, such as strings,
-    objects and int4.
+    Raises ArgumentError for dtypes without one, such as strings, objects and int4.
     """
     native = np.dtype(dtype).newbyteorder("=")
     try:
@@ -174,7 +173,7 @@ class ArrayType(NamedTuple):
 
     @property
     def size_bytes(self) -> int:
-        """Bytes of the dense array."""
+        """Size of the dense array in bytes."""
         return self.size * self.dtype.itemsize
 
     def __str__(self) -> str:
@@ -182,28 +181,29 @@ class ArrayType(NamedTuple):
 
 
 def convert(value: object, array_type: ArrayType, where: str) -> AnyArray:
-    """An array of exactly `array_type` with the values of `value`.
+    """Return an array of exactly `array_type` with the values of `value`.
 
-    The result is a plain ndarray: C-contiguous, aligned, in native byte order. It is `value`'s own
-    memory where that is all this already, else a copy. Any strides and either byte order are read.
+    The result is a plain ndarray: C-contiguous, aligned, in native byte order. It shares memory
+    with a `value` that meets all this, and is a copy otherwise.
 
     Args:
-        value: an array, anything that NumPy can view as one (`__array__`, the buffer protocol,
-            DLPack), a Python scalar or a list. Nothing is broadcast.
-        array_type: element type and shape wanted.
-        where: what the value is, for the error text, such as "argument 1 ('p')".
+        value: an array with any strides and byte order, an object that NumPy can view as one
+            (`__array__`, the buffer protocol, DLPack), a Python scalar or a list. Nothing is
+            broadcast.
+        array_type: the element type and shape of the result.
+        where: the value's name in errors, such as "argument 1 ('p')".
 
     Raises:
-        ArgumentError: another shape, a dtype that the same_kind rule does not convert, an integer
-            that does not fit, or something that is no array. Names the expected and the given.
+        ArgumentError: the shape differs, the same_kind rule forbids the conversion, an integer does
+            not fit, or the value is not an array. Names the expected and the given type.
     """
     return cast(read(value, array_type, where), array_type.dtype)
 
 
 def read(value: object, array_type: ArrayType, where: str) -> AnyArray:
-    """The array that `value` stands for, which `cast` may convert to `array_type`.
+    """Return `value` as an array that `cast` can convert to `array_type`.
 
-    The first half of `convert`, with its arguments and errors.
+    The first half of `convert`, with the same arguments and errors.
     """
     if is_python_value(value):
         source = _array_of_python_values(value, array_type, where)
@@ -216,27 +216,27 @@ def read(value: object, array_type: ArrayType, where: str) -> AnyArray:
 
 
 def is_python_value(value: object) -> bool:
-    """Whether a value is a Python number, list or tuple, which has no dtype of its own."""
+    """Return whether a value is a Python number, list or tuple, which has no dtype."""
     return isinstance(value, bool | int | float | complex | list | tuple) and not isinstance(
         value, np.generic
     )
 
 
 def is_narrowing(source: AnyDtype, target: AnyDtype) -> bool:
-    """Whether numbers may change: 64-bit ones that become floats of at most 32 bits."""
+    """Return whether numbers may change: 64-bit numbers that become floats of at most 32 bits."""
     is_wide = source.kind in "iufc" and source.itemsize == (16 if source.kind == "c" else 8)
     largest = {"f": 4, "c": 8}.get(_kind(target), 0)
     return is_wide and target.itemsize <= largest
 
 
 def _array_of_python_values(value: Any, array_type: ArrayType, where: str) -> AnyArray:
-    """The array that a Python scalar or list stands for, if the target may hold its kind."""
+    """Return a Python scalar or list as an array, if its kind converts to the target."""
     target = array_type.dtype
     try:
         source: AnyArray = np.asarray(value)
         if source.size == 0:
             return np.empty(source.shape, target)
-        # NumPy makes objects of ints beyond 64 bits, and floats of ints that need both signs of 64.
+        # NumPy reads ints beyond 64 bits as objects, and mixed int64 and uint64 values as floats.
         if source.dtype.kind == "O" or (source.dtype.kind == "f" and _kind(target) in "iu"):
             objects = np.asarray(value, dtype=object)
             if all(isinstance(element, int | np.integer) for element in objects.flat):
@@ -246,7 +246,7 @@ def _array_of_python_values(value: Any, array_type: ArrayType, where: str) -> An
         if isinstance(error, ArgumentError):
             raise
         raise ArgumentError(
-            f"{where}: expected {array_type}, got {type(value).__name__} that is no array of"
+            f"{where}: expected {array_type}, got {type(value).__name__} that is not an array of"
             f" numbers: {error}; {_ON_PYTREES}"
         ) from error
     _refuse_masks(value, array_type, where)
@@ -258,14 +258,14 @@ def _array_of_python_values(value: Any, array_type: ArrayType, where: str) -> An
 
 
 def _array_of_array_like(value: Any, array_type: ArrayType, where: str) -> AnyArray:
-    """The array that an object with an array interface stands for, if same_kind allows it."""
+    """Return an object with an array interface as an array, if same_kind allows it."""
     target = array_type.dtype
     _refuse_masks(value, array_type, where)
     try:
         value = _key_data(value)
         through_dlpack = hasattr(value, "__dlpack__") and not hasattr(value, "__array__")
         source: AnyArray = np.from_dlpack(value) if through_dlpack else np.asarray(value)
-    except Exception as error:  # foreign objects raise what they like
+    except Exception as error:  # third-party objects may raise anything
         raise ArgumentError(
             f"{where}: expected {array_type}, got {type(value).__name__} that NumPy cannot read"
             f" as an array: {error}"
@@ -279,8 +279,8 @@ def _array_of_array_like(value: Any, array_type: ArrayType, where: str) -> AnyAr
 
 
 def _key_data(value: Any) -> Any:
-    """The uint32s of typed PRNG keys, which NumPy cannot read; anything else as it is."""
-    jax: Any = sys.modules.get("jax")  # without it there are no keys
+    """Return the uint32s of typed PRNG keys, which NumPy cannot read; other values unchanged."""
+    jax: Any = sys.modules.get("jax")
     is_array = jax is not None and isinstance(value, jax.Array)
     if is_array and jax.numpy.issubdtype(value.dtype, jax.dtypes.prng_key):
         return jax.random.key_data(value)
@@ -314,7 +314,7 @@ def _check_integers_fit(source: AnyArray, array_type: ArrayType, where: str) -> 
 
 
 def cast(source: AnyArray, target: AnyDtype) -> AnyArray:
-    """A C-contiguous aligned array of the dtype; bools are 0 or 1, whatever their bytes were."""
+    """Return a C-contiguous aligned array of the dtype; bools have only the bytes 0 and 1."""
     if source.dtype.kind == "b" and source.size > 0 and source.view(np.uint8).max() > 1:
         source = source.view(np.uint8) != 0
     if source.dtype != target and _is_extension(source.dtype) and _is_extension(target):
@@ -328,8 +328,8 @@ def _is_extension(dtype: AnyDtype) -> bool:
 
 
 def _kind(dtype: AnyDtype) -> str:
-    """One letter of _KIND_ORDER, or "" for a dtype that holds no numbers."""
-    if _is_extension(dtype):  # NumPy files most of these under "V"
+    """Return a letter of _KIND_ORDER, or "" for a dtype without numbers."""
+    if _is_extension(dtype):  # NumPy's kind of most of these is "V"
         return {"int": "i", "uint": "u"}.get(dtype.name.rstrip("0123456789"), "f")
     return dtype.kind if dtype.kind in _KIND_ORDER else ""
 
@@ -357,6 +357,6 @@ def _error(where: str, expected: ArrayType, source: AnyArray, reason: str) -> Ar
 
 
 def describe(dtype: AnyDtype, shape: tuple[int, ...]) -> str:
-    """The form in which messages name an array: "float32 of shape (3,)"."""
+    """Return the description of an array for messages: "float32 of shape (3,)"."""
     order = "" if dtype.isnative else f" ({dtype.str})"
     return f"{dtype.name}{order} of shape {shape}"

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The exceptions and warnings of cyxla.
 
-Every error that cyxla raises on purpose is an `Error`. A message says what failed, where, for which
-value, and what to do next. Errors of the C++ core reach Python as these classes too.
+Every error that cyxla raises on purpose is an `Error`, including those of the C++ core. A message
+says what failed, where, with which value, and what to do next.
 """
 
 from __future__ import annotations
@@ -24,13 +24,9 @@ __all__ = [
 
 
 def refuse_reload(module: str, has_run: bool) -> None:
-    """Keep a module that the whole process depends on from being executed a second time.
+    """Raise ImportError if a module with process-wide state is executed a second time.
 
-    Its state would start anew while the plugin, the extension module and existing objects still
-    refer to the old one.
-
-    Raises:
-        ImportError: it `has_run` before; nothing has changed.
+    The plugin, the extension module and existing objects would still refer to the old state.
     """
     if has_run:
         raise ImportError(
@@ -41,7 +37,7 @@ def refuse_reload(module: str, has_run: bool) -> None:
 
 
 def counted(count: int, noun: str) -> str:
-    """A number and what it counts, for messages: "1 array", "2 arrays"."""
+    """Return a count and its noun, for messages: "1 array", "2 arrays"."""
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
@@ -53,11 +49,11 @@ class Error(RuntimeError):
 
 
 class PluginError(Error):
-    """No usable plugin: a missing, foreign or too old library, a wrong option or platform."""
+    """No usable plugin: a missing, invalid or too old library, or an invalid option or platform."""
 
 
 class LoweringError(Error):
-    """A function that cannot be lowered to a program that cyxla can promise to run."""
+    """A function that cannot be lowered to a program."""
 
 
 class CompileError(Error):
@@ -65,23 +61,23 @@ class CompileError(Error):
 
 
 class ExecutionError(Error):
-    """An execution that the plugin reported as failed; what a callback raised is its cause."""
+    """An execution that the plugin reported as failed; a host callback's exception is its cause."""
 
 
 class ArgumentError(Error, ValueError):
-    """Wrong arrays or arguments: their number, dtype, shape or value."""
+    """Invalid arrays or arguments: their number, dtype, shape or value."""
 
 
 class AbiError(Error, ImportError):
-    """An extension module compiled against other declarations than the installed cyxla has."""
+    """An extension module compiled against another ABI version than the installed cyxla's."""
 
 
 class UnsupportedError(Error):
-    """Something that cyxla, or the loaded plugin, cannot do."""
+    """A feature that cyxla or the loaded plugin does not support."""
 
 
 class ShutdownError(Error):
-    """A call after the runtime was shut down."""
+    """A call after the runtime shut down."""
 
 
 class ForkError(Error):

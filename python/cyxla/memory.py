@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays at addresses that programs read in place."""
+"""Allocates arrays at aligned addresses, which programs read in place."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ _ALIGNMENT: Final = 64
 def aligned_empty(
     shape: int | tuple[int, ...], dtype: npt.DTypeLike = np.float64
 ) -> npt.NDArray[Any]:
-    """A new C-contiguous array at a 64-byte-aligned address, its values not set.
+    """Return a new, uninitialized, C-contiguous array at a 64-byte-aligned address.
 
-    NumPy's own arrays are seldom aligned so, and `Executable.run` and `bind` copy an input that is
-    not; one that is they read in place. Worth it for large inputs that are used many times.
+    `Executable.run` and `bind` read aligned inputs in place and copy others. NumPy's arrays are
+    seldom aligned. Use this for large inputs that are used many times.
 
     Args:
         shape: the dimensions.
-        dtype: any dtype that holds no Python objects.
+        dtype: any dtype without Python objects.
 
     Raises:
-        ValueError: a negative dimension, or an array larger than the address space.
+        ValueError: a dimension is negative, or the array exceeds the address space.
     """
     dtype = np.dtype(dtype)
     size_bytes = np.broadcast_to(np.empty((), dtype), shape).nbytes  # checks the shape

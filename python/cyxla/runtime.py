@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one plugin of the process: loading it, and what it tells about itself.
+"""Loads the process's plugin and reports its properties.
 
-A process loads one plugin, once: plugins cannot be unloaded. `initialize` may be called to choose
-it; otherwise the first function that needs a plugin loads the default one.
+A process loads one plugin, which cannot be unloaded. `initialize` chooses it; otherwise the first
+function that needs a plugin loads the default one.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ __all__ = [
 
 refuse_reload(__name__, "_state" in globals())
 
-# XLA reads it once, while its library is opened.
+# XLA reads it when its library is opened.
 _LOG_LEVEL_VARIABLE = "TF_CPP_MIN_LOG_LEVEL"
 _IMPORTED_TWICE = (
     "cyxla was imported a second time in this process, and only the first copy knows the plugin"
@@ -56,16 +56,16 @@ _IMPORTED_TWICE = (
 
 
 class RuntimeInfo(NamedTuple):
-    """What is known about the loaded plugin.
+    """The loaded plugin's properties.
 
     Attributes:
         api_version: the major and minor version of its PJRT API.
         platform: the platform's name as the plugin reports it.
         aliased_inputs: whether input buffers share host memory, so that inputs are not copied.
         inplace_outputs: whether outputs are read in the buffers' memory, not copied to the host.
-        plugin: the plugin, with the client options that it was created with.
-        stablehlo_version: the newest StableHLO that it reads, such as "1.20.0"; None if untold.
-        threads: the cap on its thread pool, None if none was asked for.
+        plugin: the plugin, with the options of its client.
+        stablehlo_version: the newest StableHLO that it reads, such as "1.20.0"; None if unknown.
+        threads: the cap on its thread pool, None if not set.
     """
 
     api_version: tuple[int, int]
@@ -87,7 +87,7 @@ class ErrorInfo(NamedTuple):
 class _State(NamedTuple):
     info: RuntimeInfo
     candidate: Candidate
-    options: Mapping[str, OptionValue]  # as asked for: the plugin may have dropped some
+    options: Mapping[str, OptionValue]  # as requested; the plugin may lack some
     jax_targets: bool
     process: int
 
@@ -105,33 +105,32 @@ def initialize(
     jax_targets: bool = True,
     threads: int | None = None,
 ) -> RuntimeInfo:
-    """Load the plugin of this process and return its details.
+    """Load the plugin of this process and return its properties.
 
-    Calling it is optional: the first function that needs a plugin loads the default one. There is
-    one plugin per process: a later call returns the details of the first, with a RuntimeWarning if
-    it asks for another plugin, other options or none of JAX's targets. After a failure it can be
-    called again.
+    Optional: the first function that needs a plugin loads the default one. A process has one
+    plugin. A later call returns its properties, with a RuntimeWarning if it requests another
+    plugin, other options or `jax_targets=False`. After a failure, call it again.
 
     Args:
-        plugin: a plugin, or the path of one; a path is loaded with the default options of
-            `platform`, "cpu" if not given. None takes what `find_plugin` finds for `platform`.
+        plugin: a plugin or the path of one. A path is loaded with the default options of
+            `platform`, "cpu" if not given. None means the plugin that `find_plugin` returns for
+            `platform`.
         platform: the platform to find a plugin for.
-        options: client options; they add to, or replace, the plugin's own. Each value is handed
-            over as its own type, so 1 and 1.0 differ.
-        jax_targets: registers the FFI handlers that JAX's packages ship (`jnp.linalg` needs them)
-            and the targets registered earlier with `register_ffi_target`, with a RuntimeWarning for
-            one that the plugin does not take. False registers none; a later `register_ffi_target`
-            still registers at once.
-        threads: the most threads that the plugin's pool may have, at least `cpu_device_count` and
-            at most 256 for each CPU of the machine. None takes `CYXLA_NUM_THREADS` of the
-            environment; without that the plugin decides.
+        options: client options, which add to or replace the plugin's. A value's Python type
+            matters: 1 and 1.0 differ.
+        jax_targets: register the FFI handlers in JAX's packages, which `jnp.linalg` needs, and the
+            user's earlier ones (`register_ffi_target`), with a RuntimeWarning for each that the
+            plugin refuses. False registers none; a later `register_ffi_target` still registers.
+        threads: the maximum size of the plugin's thread pool, at least `cpu_device_count` and at
+            most 256 for each CPU of the machine. None means the environment variable
+            `CYXLA_NUM_THREADS`; if that is unset, the plugin decides.
 
     Raises:
-        PluginError: there is no such plugin, it cannot be loaded, it knows no such option, or it
-            would end the process over the environment variable XLA_FLAGS (found for "cpu" only).
-        ArgumentError: arguments that contradict each other, `threads` after the plugin was loaded
-            without, or too many threads, also by `cpu_device_count`, PJRT_NPROC or NPROC.
-        ForkError: this process was forked from one that had initialized the runtime.
+        PluginError: the plugin does not exist or cannot be loaded, does not know an option, or
+            would abort on the environment variable XLA_FLAGS (checked for "cpu" only).
+        ArgumentError: arguments contradict each other, `threads` differs from the loaded plugin's,
+            or `threads`, `cpu_device_count`, PJRT_NPROC or NPROC is too large.
+        ForkError: this process was forked after the runtime was initialized.
         Error: this is a subinterpreter, or the extension module is not installed.
     """
     if not isinstance(jax_targets, bool):
@@ -173,10 +172,10 @@ def initialize(
 
 
 def runtime_info() -> RuntimeInfo:
-    """Return the loaded plugin's details; load the default plugin if there is none yet.
+    """Return the loaded plugin's properties, after loading the default plugin if necessary.
 
     Raises:
-        PluginError: no plugin is loaded, and the default one cannot be.
+        PluginError: the default plugin cannot be loaded.
     """
     return initialize() if _state is None else _own_state().info
 
@@ -184,25 +183,25 @@ def runtime_info() -> RuntimeInfo:
 def is_initialized() -> bool:
     """Return whether this process has loaded its plugin.
 
-    It stays true after the shutdown at exit: a plugin cannot be loaded again. In a forked child it
-    is false, though no plugin can be loaded there.
+    Stays true after the shutdown at exit, because a plugin cannot be loaded again. False in a
+    forked child, which cannot load one either.
     """
     return _state is not None and _state.process == os.getpid()
 
 
 def current_platform() -> str | None:
-    """Return the platform of the loaded plugin as JAX names it, None before one is loaded."""
+    """Return JAX's name of the loaded plugin's platform, None if no plugin is loaded."""
     return None if _state is None else _state.info.plugin.platform
 
 
 def dropped_options() -> tuple[str, ...]:
-    """Return cyxla's own client options that the loaded plugin does not know."""
+    """Return cyxla's default client options that the loaded plugin does not know."""
     state = _own_state()
     return tuple(sorted(state.options.keys() - state.info.plugin.create_options.keys()))
 
 
 def loaded_candidate() -> Candidate:
-    """Return the loaded plugin with what discovery knew of it.
+    """Return the candidate that was loaded.
 
     Raises:
         Error: no plugin is loaded in this process.
@@ -211,9 +210,9 @@ def loaded_candidate() -> Candidate:
 
 
 def error_info() -> ErrorInfo:
-    """Return how many errors there have been in this process since the runtime was initialized.
+    """Return the number of errors since the runtime was initialized, and the last one's message.
 
-    Every call that failed counts, from any thread and in any language. It is (0, "") before.
+    Counts every failed call, from any thread and language. (0, "") before initialization.
     """
     return ErrorInfo(0, "") if _state is None else ErrorInfo(*_extension().error_info())
 
@@ -279,14 +278,14 @@ def _load(
             library=plugin.path,
         )
     finally:
-        # Not before: other threads then take the handlers for granted. And in any case: the plugin
-        # is loaded whatever becomes of the handlers.
+        # Set last, so that other threads find the handlers registered, and even after an error,
+        # because the plugin is loaded.
         _state = state
     return state
 
 
 def _own_state() -> _State:
-    """Return the runtime's state, in the process that initialized it only."""
+    """Return the runtime's state; raise ForkError in a forked child."""
     if _state is None:
         raise Error("the runtime is not initialized; call cyxla.initialize")
     if _state.process != os.getpid():
@@ -305,7 +304,7 @@ def _asked_otherwise(
     options: Mapping[str, Any],
     jax_targets: bool,
 ) -> list[str]:
-    """Return what a later call asks for that the loaded plugin is not, in words."""
+    """Return descriptions of the requests that the loaded plugin does not meet."""
     loaded = state.info.plugin
     asked = []
     wanted = dict(options)
@@ -321,7 +320,7 @@ def _asked_otherwise(
         current = state.options.get(name)
         if type(value) is not type(current) or value != current:
             asked.append(f"the option {name}={value!r}")
-    if state.jax_targets and not jax_targets:  # true is the default, so it asks for nothing
+    if state.jax_targets and not jax_targets:  # True is the default, so it is not a request
         asked.append("jax_targets=False")
     return asked
 
@@ -330,7 +329,7 @@ def _extension() -> ModuleType:
     try:
         from cyxla import _runtime
     except ImportError as error:
-        if "interpreter" in str(error).lower():  # as CPython's versions word it
+        if "interpreter" in str(error).lower():  # the wording depends on CPython's version
             raise Error(
                 f"cyxla works in the main interpreter of a process only: {error}. Use threads or "
                 "processes"
@@ -343,7 +342,7 @@ def _extension() -> ModuleType:
 
 
 def _forget_lock() -> None:
-    # The thread of the parent that may have held it does not exist in the child.
+    # A thread of the parent may hold it, and does not exist in the child.
     global _lock
     _lock = threading.RLock()
 

@@ -11,8 +11,8 @@
 
 namespace cyxla::glue {
 
-// Memory for one call's converted inputs at 64-byte-aligned addresses, and the buffers of other
-// objects that the call reads. Lives on the stack of the call; destroyed with the GIL.
+// Owns one call's converted inputs, at 64-byte-aligned addresses, and the Py_buffers that the call
+// reads. Lives on the stack of the call; its destructor needs the GIL.
 class Arena {
  public:
   Arena() noexcept {}  // NOLINT(modernize-use-equals-default): that would zero small_
@@ -28,13 +28,13 @@ class Arena {
     }
   }
 
-  // Null when there is no memory left.
+  // Null if out of memory.
   char* take(std::size_t size_bytes) noexcept {
     const std::size_t rounded = (size_bytes + kAlignment - 1) / kAlignment * kAlignment;
     if (rounded <= small_.size() - used_) {
       return &small_[std::exchange(used_, used_ + rounded)];
     }
-    // The first bytes of a block are the address of the block before it.
+    // A block begins with the address of the previous block.
     void* const block = allocate_aligned(rounded + kAlignment);
     if (block == nullptr) {
       return nullptr;
@@ -43,7 +43,7 @@ class Arena {
     return static_cast<char*>(block) + kAlignment;
   }
 
-  // Takes over a buffer; false when there is no memory left.
+  // Takes ownership of a buffer; false if out of memory.
   bool hold(const Py_buffer& view) noexcept {
     auto* const held = reinterpret_cast<Held*>(take(sizeof(Held)));
     if (held != nullptr) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Python objects as inputs of a program, without running Python code where that is possible.
+// Converts Python objects to inputs of a program, without running Python code if possible.
 #pragma once
 
 #include <Python.h>
@@ -19,18 +19,18 @@
 
 namespace cyxla::glue {
 
-// One input in the making.
+// The conversion of one input.
 struct Argument {
   const Target& target;
   Arena& arena;
-  JaxArrayAddress* known = nullptr;  // of this input, where its address may be used
-  bool is_known = false;             // whether the result is such an address
-  // Of an array or NumPy scalar that was converted; kOther for Python's own numbers.
+  JaxArrayAddress* known = nullptr;  // the input's remembered address; null if it must not be used
+  bool is_known = false;             // whether the result is the remembered address
+  // The element type of a converted array or NumPy scalar, kOther for Python numbers.
   Element source = kOther;
-  // Whether code of others may have run: addresses of arrays have to be looked up again.
+  // Whether other code may have run, so that array addresses must be looked up again.
   bool ran_code = false;
 
-  // Each returns where the converted elements are, null where cyxla.dtypes has to convert.
+  // Each returns the address of the converted elements, null if cyxla.dtypes has to convert.
   const void* from_array(PyArrayObject* array) noexcept;
   const void* from_numpy_scalar(PyObject* value) noexcept;
   const void* from_sequence(PyObject* value) noexcept;
@@ -46,11 +46,13 @@ inline const void* Argument::from_number(Element type, const void* value) noexce
   if (row == nullptr || target.rank() != 0) {
     return nullptr;
   }
-  char* const place = arena.take(target.size_bytes);
-  return place != nullptr && row(static_cast<const char*>(value), 0, place, 1) ? place : nullptr;
+  char* const destination = arena.take(target.size_bytes);
+  return destination != nullptr && row(static_cast<const char*>(value), 0, destination, 1)
+             ? destination
+             : nullptr;
 }
 
-// A Python int has no dtype, so it may become an unsigned integer too.
+// Unlike arrays, Python ints have no dtype and may become unsigned integers.
 inline bool read_int(PyObject* value, std::int64_t& number) noexcept {
   int overflow = 0;
   number = PyLong_AsLongLongAndOverflow(value, &overflow);
@@ -115,23 +117,23 @@ inline const void* Argument::from_array(PyArrayObject* array) noexcept {
     if (is_swapped && dtype->type_num != NPY_HALF) {
       return nullptr;  // ml_dtypes changes the bits of NaNs
     }
-    from = to = integer_element(target.itemsize(), false);  // the same type: only moved
+    from = to = integer_element(target.itemsize(), false);  // same type: copies the bits
   }
   const Row row = row_for(from, to, is_swapped);
-  char* const place = row == nullptr ? nullptr : arena.take(target.size_bytes);
-  return place != nullptr &&
+  char* const destination = row == nullptr ? nullptr : arena.take(target.size_bytes);
+  return destination != nullptr &&
                  convert_array(row, PyArray_BYTES(array), target.rank(), PyArray_DIMS(array),
-                               PyArray_STRIDES(array), place, target.itemsize())
-             ? place
+                               PyArray_STRIDES(array), destination, target.itemsize())
+             ? destination
              : nullptr;
 }
 
-// Reads nested lists and tuples of Python's own floats, ints and bools.
+// Reads nested lists and tuples of Python floats, ints and bools.
 class SequenceReader {
  public:
-  SequenceReader(const Target& target, char* place) noexcept
+  SequenceReader(const Target& target, char* destination) noexcept
       : target_(target),
-        place_(place),
+        destination_(destination),
         from_float_(row_for(kF64, target.element, false)),
         from_bool_(row_for(kBool, target.element, false)),
         is_single_(target.element == kF32 || target.element == kC64) {}
@@ -153,21 +155,21 @@ class SequenceReader {
     return true;
   }
 
-  // NumPy makes a list with any float one of doubles, so its ints may be rounded twice.
+  // NumPy reads a list with any float as doubles, so its ints may be rounded twice.
   bool is_exact() const noexcept { return !(has_float_ && has_long_int_ && is_single_); }
 
  private:
   bool read_number(PyObject* value) noexcept {
-    char* const place = std::exchange(place_, place_ + target_.itemsize());
+    char* const destination = std::exchange(destination_, destination_ + target_.itemsize());
     if (PyFloat_CheckExact(value) || Py_TYPE(value) == &PyDoubleArrType_Type) {
       const double number = PyFloat_AS_DOUBLE(value);
       has_float_ = true;
       return from_float_ != nullptr &&
-             from_float_(reinterpret_cast<const char*>(&number), 0, place, 1);
+             from_float_(reinterpret_cast<const char*>(&number), 0, destination, 1);
     }
     if (PyBool_Check(value)) {
       const Bool truth{static_cast<std::uint8_t>(value == Py_True)};
-      return from_bool_(reinterpret_cast<const char*>(&truth), 0, place, 1);
+      return from_bool_(reinterpret_cast<const char*>(&truth), 0, destination, 1);
     }
     std::int64_t number = 0;
     if (!PyLong_CheckExact(value) || !read_int(value, number)) {
@@ -176,11 +178,11 @@ class SequenceReader {
     constexpr std::int64_t kExactInFloat = 1 << 24;
     has_long_int_ = has_long_int_ || number > kExactInFloat || number < -kExactInFloat;
     const Row row = row_for(element_of_int(number, target_), target_.element, false);
-    return row != nullptr && row(reinterpret_cast<const char*>(&number), 0, place, 1);
+    return row != nullptr && row(reinterpret_cast<const char*>(&number), 0, destination, 1);
   }
 
   const Target& target_;
-  char* place_;
+  char* destination_;
   Row from_float_;
   Row from_bool_;
   bool is_single_;
@@ -192,15 +194,15 @@ inline const void* Argument::from_sequence(PyObject* value) noexcept {
   if (target.element == kOther || target.size_bytes == 0 || target.rank() == 0) {
     return nullptr;
   }
-  char* const place = arena.take(target.size_bytes);
-  if (place == nullptr) {
+  char* const destination = arena.take(target.size_bytes);
+  if (destination == nullptr) {
     return nullptr;
   }
-  SequenceReader reader(target, place);
-  return reader.read(value, 0) && reader.is_exact() ? place : nullptr;
+  SequenceReader reader(target, destination);
+  return reader.read(value, 0) && reader.is_exact() ? destination : nullptr;
 }
 
-// The element type of a buffer in native byte order, kOther for any format but a single number.
+// Returns the element type of a buffer of numbers in native byte order, kOther for other formats.
 inline Element element_of_buffer(const Py_buffer& view) noexcept {
   const char* format = view.format == nullptr ? "B" : view.format;
   const auto size_bytes = static_cast<std::size_t>(view.itemsize);
@@ -239,7 +241,7 @@ inline Element element_of_buffer(const Py_buffer& view) noexcept {
   }
 }
 
-// From dense elements in the memory of a jax.Array.
+// `data` are the dense elements of a jax.Array.
 inline const void* Argument::from_known(const void* data) noexcept {
   const Element element = known->element();
   if (element == target.element && element != kBool) {
@@ -247,15 +249,16 @@ inline const void* Argument::from_known(const void* data) noexcept {
     return data;
   }
   const Row row = row_for(element, target.element, false);
-  char* const place = row == nullptr ? nullptr : arena.take(target.size_bytes);
+  char* const destination = row == nullptr ? nullptr : arena.take(target.size_bytes);
   source = element;
-  return place != nullptr && row(static_cast<const char*>(data), known->itemsize(), place,
-                                 static_cast<npy_intp>(target.size_bytes / target.itemsize()))
-             ? place
+  return destination != nullptr &&
+                 row(static_cast<const char*>(data), known->itemsize(), destination,
+                     static_cast<npy_intp>(target.size_bytes / target.itemsize()))
+             ? destination
              : nullptr;
 }
 
-// A jax.Array on the CPU among others. It may have to be waited for, without the GIL.
+// Also for a jax.Array on the CPU; getting its buffer may release the GIL and wait.
 inline const void* Argument::from_buffer(PyObject* value) noexcept {
   if (known != nullptr) {
     if (const void* const data = known->find(value)) {
@@ -282,10 +285,11 @@ inline const void* Argument::from_buffer(PyObject* value) noexcept {
     }
   }
   const Row row = is_readable ? row_for(element, target.element, false) : nullptr;
-  char* const place = row == nullptr ? nullptr : arena.take(target.size_bytes);
-  if (place != nullptr && convert_array(row, static_cast<const char*>(view.buf), view.ndim,
-                                        view.shape, view.strides, place, target.itemsize())) {
-    data = place;
+  char* const destination = row == nullptr ? nullptr : arena.take(target.size_bytes);
+  if (destination != nullptr &&
+      convert_array(row, static_cast<const char*>(view.buf), view.ndim, view.shape, view.strides,
+                    destination, target.itemsize())) {
+    data = destination;
     source = element;
   }
   PyBuffer_Release(&view);
@@ -317,7 +321,7 @@ inline const void* Argument::from(PyObject* value) noexcept {
     const std::complex<double> number(PyComplex_RealAsDouble(value), PyComplex_ImagAsDouble(value));
     return from_number(kC128, &number);
   }
-  // NumPy reads other objects through their buffers too, but bytes as text.
+  // NumPy reads other objects through their buffers too, but bytes as a string.
   const bool may_be_buffer =
       PyObject_CheckBuffer(value) != 0 && !PyBytes_Check(value) && !PyArray_Check(value) &&
       !PyList_Check(value) && !PyTuple_Check(value) && !PyLong_Check(value) &&
@@ -325,8 +329,8 @@ inline const void* Argument::from(PyObject* value) noexcept {
   return may_be_buffer ? from_buffer(value) : nullptr;
 }
 
-// Where the elements of a converted value are; null where cyxla.dtypes has to convert. `known`,
-// `source`, `ran_code` and `is_known` as in Argument.
+// Returns the address of the converted elements, null if cyxla.dtypes has to convert. `known`,
+// `source`, `ran_code` and `is_known` are as in Argument.
 inline const void* convert_argument(PyObject* value, const Target& target, Arena& arena,
                                     JaxArrayAddress* known, Element& source, int& ran_code,
                                     int& is_known) noexcept {
@@ -338,9 +342,9 @@ inline const void* convert_argument(PyObject* value, const Target& target, Arena
   return data;
 }
 
-// Copies bools to `place` as 0 and 1.
-inline void normalise_bools(const void* data, std::size_t count, void* place) noexcept {
-  convert_row<Bool, Bool, false>(static_cast<const char*>(data), 1, static_cast<char*>(place),
+// Copies bools to `destination` as 0 and 1.
+inline void normalise_bools(const void* data, std::size_t count, void* destination) noexcept {
+  convert_row<Bool, Bool, false>(static_cast<const char*>(data), 1, static_cast<char*>(destination),
                                  static_cast<npy_intp>(count));
 }
 

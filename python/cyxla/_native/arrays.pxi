@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The inputs and outputs of a program as NumPy arrays: what fits, what does not, and new ones.
+# The inputs and outputs of a program as NumPy arrays: checks them and makes new ones.
 cimport numpy as cnp
 from cpython.tuple cimport PyTuple_GET_ITEM
 
@@ -50,19 +50,19 @@ cdef extern from "_native/arguments.hpp" namespace "cyxla::glue":
         PyObject* value, const Target& target, Arena& arena, JaxArrayAddress* known, Element& source, int& ran_code,
         int& is_known) noexcept
     bint is_narrowing(Element source, const Target& target) noexcept
-    void normalise_bools(const void* data, size_t count, void* place) noexcept
+    void normalise_bools(const void* data, size_t count, void* destination) noexcept
 
 set_memmap_type(numpy.memmap)
 
 
 cdef class _Arrays:
-    """The inputs or the outputs of a program: their types, in the forms that a call needs."""
+    """The types of a program's inputs or outputs, in the forms that a call needs."""
     cdef readonly tuple types        # ArrayType of each
     cdef tuple names                 # path name of each, or None
     cdef tuple dtypes
     cdef str noun
-    cdef vector[Target] targets      # whose descriptors are borrowed from dtypes
-    cdef vector[JaxArrayAddress] known   # of each input
+    cdef vector[Target] targets      # their descriptors are borrowed from dtypes
+    cdef vector[JaxArrayAddress] known
     cdef bint aligned                # whether new arrays must be at aligned addresses
     cdef bint has_bools
 
@@ -79,7 +79,7 @@ cdef class _Arrays:
             self.has_bools = self.has_bools or self.targets.back().element == kBool
 
     cdef bint fits(self, Py_ssize_t i, PyObject* array) noexcept:
-        """Whether an object is an array that a call can use as it is."""
+        """Whether an object is an array that a call can use unchanged."""
         return fits(self.targets[i], array)
 
     cdef object empty(self, Py_ssize_t i):
@@ -92,7 +92,7 @@ cdef class _Arrays:
         return f"{self.noun} {i}" if self.names is None else f"{self.noun} {i} ({self.names[i]!r})"
 
     cdef tuple as_tuple(self, object arrays):
-        """`arrays` as a tuple of the right length, which then holds the references."""
+        """Returns `arrays` as a tuple of the right length, which owns the references."""
         cdef Py_ssize_t expected = len(self.types)
         if not isinstance(arrays, (list, tuple)):
             raise errors.ArgumentError(
@@ -114,11 +114,11 @@ cdef class _Arrays:
             value = <object>array
             given = type(value).__name__
             if isinstance(value, cnp.ndarray):
-                plain = cnp.ndarray.view(value, cnp.ndarray)  # a subclass may say anything of itself
+                plain = cnp.ndarray.view(value, cnp.ndarray)  # a subclass may override the attributes
                 contiguity = "" if plain.flags.c_contiguous else " that is not C-contiguous"
                 given = dtypes.describe(plain.dtype, plain.shape) + contiguity
                 if not is_plain_array(array):
-                    given = f"a {type(value).__name__}, whose np.asarray() would do: {given}"
+                    given = f"a {type(value).__name__}; pass its np.asarray(): {given}"
             raise errors.ArgumentError(
                 f"{self.where(i)}: expected a C-contiguous array {self.types[i]}, got {given}; it is used in"
                 " place, so nothing is converted"
@@ -144,7 +144,7 @@ cdef class _Arrays:
 cdef str read_only(array):
     if isinstance(array, numpy.memmap):
         return f"the np.memmap of {str(array.filename)!r} is read-only; open it with mode='r+'"
-    return "the array is read-only; give one that can be written, such as np.empty_like(array)"
+    return "the array is read-only; give a writable one, such as np.empty_like(array)"
 
 
 cdef bint overlap(PyObject* a, size_t a_bytes, PyObject* b, size_t b_bytes) noexcept:

@@ -4,15 +4,15 @@
 
 @cython.final
 cdef class BoundCall:
-    """A program bound to arrays: calling it executes once and returns the outputs, the same arrays each time.
+    """A program bound to arrays, from `Executable.bind`: a call executes once and returns the same output arrays.
 
-    Made by `Executable.bind`; with its `fresh=True` each call returns new arrays, and `outputs` is None. One thread at
-    a time; two threads bind one each.
+    With `fresh=True` of `bind`, each call returns new arrays, and `outputs` is None. For one thread at a time; bind
+    once for each thread.
     """
     cdef Call* prepared              # NULL with fresh=True
     cdef Executable executable
     cdef _Arguments arguments
-    cdef list bools                  # of each input what the program reads in its place, or None
+    cdef list bools                  # for each input the copy that the program reads instead, or None
     cdef readonly tuple inputs
     cdef readonly tuple outputs
 
@@ -28,7 +28,7 @@ cdef class BoundCall:
             release_dropped()
 
     def __call__(self, *arguments):
-        """Execute once, without the GIL as `Executable.run`. Raises ExecutionError as that does."""
+        """Execute once and return the outputs; releases the GIL and raises ExecutionError as `Executable.run` does."""
         cdef InterruptibleWait wait
         cdef int result
         if arguments:
@@ -65,7 +65,7 @@ cdef class BoundCall:
         )
 
     cdef int copy_bools(self) except -1:
-        """Has the program read copies of bools, since the bytes of the arrays may become others than 0 and 1."""
+        """Makes the program read copies of bools, because the arrays may get other bytes than 0 and 1."""
         cdef Py_ssize_t i
         cdef _Arrays arrays = self.executable.inputs
         self.bools = [None] * len(self.inputs)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Compiling and loading programs: from what cyxla.compilation has to the core and back.
+# Compiles and loads programs for cyxla.compilation.
 
 cdef int set_override(OptionOverrides& overrides, str name, object value) except -1:
     cdef string key = name.encode()
@@ -77,7 +77,7 @@ cdef CoreRequest core_request(request, bytes code, bint marks_donation=False) ex
 
 
 class Measured(NamedTuple):
-    """What a compilation cost and what the plugin tells of the result; see `CompileStatistics`."""
+    """The cost of a compilation and the plugin's statistics; see `CompileStatistics`."""
 
     seconds: float
     program_bytes: int
@@ -90,10 +90,10 @@ class Measured(NamedTuple):
 
 
 class Compiled(NamedTuple):
-    """What `compile_code` and `load_code` return.
+    """The result of `compile_code` and `load_code`.
 
-    `serialized` is for `load_code`: empty when the request does not ask for it, or when the plugin cannot serialize.
-    `marks_donation` tells whether the code allows an input to be donated.
+    `serialized` is for `load_code`; it is empty if the request does not ask for it or the plugin cannot serialize.
+    `marks_donation` is true if the code allows an input to be donated.
     """
 
     executable: Executable
@@ -108,7 +108,7 @@ cdef object compiled_to_python(CoreCompiled& compiled, request, size_t program_b
     cdef Program* program = compiled.program.get()
     marks_donation = program.signature().marks_donation
     executable = make_executable(&program.spec(), request, program.route_reason(), program.is_short())
-    compiled.program.release()  # the Executable has the reference
+    compiled.program.release()  # the Executable owns the reference
     measured = Measured(
         seconds=statistics.seconds,
         program_bytes=program_bytes,
@@ -123,7 +123,7 @@ cdef object compiled_to_python(CoreCompiled& compiled, request, size_t program_b
 
 
 def compile_code(request, bytes code):
-    """Compile `code`, MLIR as bytecode or text, as a `cyxla.compilation.settings.CompileRequest` says."""
+    """Compile MLIR bytecode or text for a `cyxla.compilation.settings.CompileRequest`."""
     cdef Runtime* runtime = need_runtime()
     cdef CoreRequest core = core_request(request, code)
     cdef CoreCompiled compiled
@@ -139,9 +139,10 @@ def compile_code(request, bytes code):
 
 
 def load_code(request, bytes serialized, bint marks_donation):
-    """Load what `compile_code` serialized with this plugin, for the same request; `marks_donation` is from there too.
+    """Load an executable that `compile_code` serialized with this plugin for the same request.
 
-    The bytes are machine code, and they run. Raises Error when the plugin refuses them.
+    `marks_donation` is that of its result. The bytes are machine code that cyxla runs, so they must be trusted.
+    Raises Error if the plugin refuses them.
     """
     cdef Runtime* runtime = need_runtime()
     cdef CoreRequest core = core_request(request, serialized, marks_donation)
@@ -158,11 +159,11 @@ def load_code(request, bytes serialized, bint marks_donation):
 
 
 def program_facts(Executable executable not None):
-    """What the plugin made of a program that is executed through PJRT, as a dict; None where that cannot be read.
+    """Return facts about the plugin's code for a program on the PJRT route; None if it cannot be read.
 
     'products' are tuples of XLA's element type, batch, m, k, n, and whether each operand is transposed; 'obstacles'
-    say what keeps the program off the direct route besides them; 'instructions' counts the optimized module's;
-    'work' is the estimate of work.h.
+    are the other reasons against the direct route; 'instructions' counts the optimized module's instructions; 'work'
+    is the estimate of work.h.
     """
     cdef const OptionalFacts* facts = &Program.of(executable.spec[0]).facts()
     if not facts.has_value():

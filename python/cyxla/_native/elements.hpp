@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Converts arrays of numbers between element types as NumPy does, for the pairs that NumPy's
-// same_kind rule allows. What needs NumPy's warnings or an error is left to cyxla.dtypes.
+// same_kind rule allows. cyxla.dtypes handles what needs NumPy's warnings or raises an error.
 #pragma once
 
 #include <Python.h>
@@ -20,7 +20,7 @@
 
 namespace cyxla::glue {
 
-// A bool of NumPy, whose byte may have any value.
+// A NumPy bool; its byte may have any value.
 struct Bool {
   std::uint8_t byte;
 };
@@ -98,7 +98,7 @@ template <typename T>
 inline constexpr bool kIsComplex =
     std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>;
 
-// Place in NumPy's order bool < unsigned < signed < float < complex.
+// Position in NumPy's order bool < unsigned < signed < float < complex.
 template <typename T>
 inline constexpr int kKind = std::is_same_v<T, Bool>       ? 0
                              : kIsComplex<T>               ? 4
@@ -116,8 +116,8 @@ Unsigned bits_of(const auto& value) noexcept {
   return bits;
 }
 
-// Whether a cast keeps the value, rounded, without raising a floating-point exception that NumPy
-// would report: not for what overflows or becomes subnormal, and not for signalling NaNs.
+// Whether a cast raises no floating-point exception that NumPy would report, as it does for
+// overflow, subnormal results and signalling NaNs.
 inline bool casts_quietly(double value, float /*target*/) noexcept {
   constexpr auto kSmallest = std::uint64_t{0x3810000000000000};  // smallest normal float
   constexpr auto kLargest = std::uint64_t{0x47EFFFFFE0000000};   // largest float
@@ -133,7 +133,7 @@ inline bool casts_quietly(float value, double /*target*/) noexcept {
   return (magnitude <= 0x7F800000) | (magnitude >= 0x7FC00000);
 }
 
-// False where NumPy would warn or where an integer does not fit; `result` is undefined then.
+// False if NumPy would warn or an integer does not fit; `result` is undefined then.
 template <typename S, typename T>
 bool cast(S value, T& result) noexcept {
   if constexpr (std::is_same_v<S, Bool>) {
@@ -194,7 +194,7 @@ S load(const char* source) noexcept {
 }
 
 // Converts `count` elements, `stride` bytes apart and at any address, to a dense aligned row. False
-// where cyxla.dtypes has to do it.
+// if cyxla.dtypes has to convert.
 using Row = bool (*)(const char* source, npy_intp stride, char* target, npy_intp count) noexcept;
 
 template <typename S, typename T, bool kSwap>
@@ -207,7 +207,7 @@ bool convert_row(const char* source, npy_intp stride, char* target, npy_intp cou
     }
   }
   bool is_quiet = true;
-  if (stride == sizeof(S)) {  // a loop of its own, which the compiler vectorizes
+  if (stride == sizeof(S)) {  // a separate loop that the compiler vectorizes
     for (npy_intp i = 0; i < count; ++i) {
       is_quiet &= cast(load<S, kSwap>(source + i * static_cast<npy_intp>(sizeof(S))), results[i]);
     }
@@ -241,14 +241,14 @@ inline constexpr std::array<RowTable, 2> kRows = {
     make_rows<false>(std::make_index_sequence<kNumElementTypes * kNumElementTypes>()),
     make_rows<true>(std::make_index_sequence<kNumElementTypes * kNumElementTypes>())};
 
-// Null for a pair that NumPy's same_kind rule does not convert.
+// Null for a pair that NumPy's same_kind rule forbids.
 inline Row row_for(Element source, Element target, bool is_swapped) noexcept {
   return source == kOther || target == kOther
              ? nullptr
              : kRows[is_swapped ? 1 : 0][source * kNumElementTypes + target];
 }
 
-// Converts an array of any strides to a dense row-major one; as a Row.
+// Converts an array with any strides to a dense row-major one; returns the same as a Row.
 inline bool convert_array(Row row, const char* source, int rank, const npy_intp* dimensions,
                           const npy_intp* strides, char* target, std::size_t itemsize) noexcept {
   std::array<npy_intp, NPY_MAXDIMS> sizes;
@@ -262,7 +262,7 @@ inline bool convert_array(Row row, const char* source, int rank, const npy_intp*
       continue;
     }
     if (depth > 0 && steps[depth - 1] == strides[k] * dimensions[k]) {
-      sizes[depth - 1] *= dimensions[k];  // rows that follow each other without a gap
+      sizes[depth - 1] *= dimensions[k];  // rows without a gap between them
       steps[depth - 1] = strides[k];
     } else {
       sizes[depth] = dimensions[k];
@@ -275,8 +275,8 @@ inline bool convert_array(Row row, const char* source, int rank, const npy_intp*
   }
   const int last = depth - 1;
   const npy_intp row_bytes = sizes[last] * static_cast<npy_intp>(itemsize);
-  std::array<npy_intp, NPY_MAXDIMS> place;
-  std::fill_n(place.begin(), depth, 0);
+  std::array<npy_intp, NPY_MAXDIMS> index;
+  std::fill_n(index.begin(), depth, 0);
   for (;;) {
     if (!row(source, steps[last], target, sizes[last])) {
       return false;
@@ -285,11 +285,11 @@ inline bool convert_array(Row row, const char* source, int rank, const npy_intp*
     int k = last - 1;
     for (; k >= 0; --k) {
       source += steps[k];
-      if (++place[k] < sizes[k]) {
+      if (++index[k] < sizes[k]) {
         break;
       }
       source -= steps[k] * sizes[k];
-      place[k] = 0;
+      index[k] = 0;
     }
     if (k < 0) {
       return true;

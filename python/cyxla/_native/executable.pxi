@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-# Executable: from NumPy arrays to the core's inputs and outputs and back.
+# Executable: converts NumPy arrays to the core's inputs and outputs, and executes.
 cimport cython
 from cpython.exc cimport PyErr_CheckSignals
 from cpython.list cimport PyList_GET_ITEM
 from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 
-# Up to this many inputs or outputs a call needs no memory for their descriptions.
+# Up to this many inputs or outputs are described on the stack.
 cdef enum:
     MAX_ON_STACK = 32
 
 cdef const char* EXECUTING = b"\ncyxla: Ctrl-C is noted; it takes effect once the execution has ended\n"
 
-# The dtypes of which cyxla warns when it narrows them.
+# The dtypes that issue a warning when narrowed.
 cdef dict NAMES_OF_WIDE = {kS64: "int64", kU64: "uint64", kF64: "float64", kC128: "complex128"}
 
 
@@ -21,7 +21,7 @@ cdef class _Arguments:
     cdef vector[void*] outputs
 
 
-# Functions of a class do not look at what they are called with: Executable.run(None, []) would read its memory.
+# Cython does not check `self`: Executable.run(None, []) would read invalid memory.
 cdef int check_self(object self, str method) except -1:
     if not isinstance(self, Executable):
         raise TypeError(
@@ -30,24 +30,24 @@ cdef int check_self(object self, str method) except -1:
     return 0
 
 
-# Proof that this module makes an Executable or a BoundCall: one made by other means would have no program.
+# Only this module has this object: an Executable or BoundCall made elsewhere would not have a program.
 cdef object _maker = object()
 
 
 @cython.final
 cdef class Executable:
-    """A compiled program. Made by `compile_program`; any number of threads may run it at once.
+    """A compiled program, from `compile_program`; any number of threads may run it at once.
 
-    The program stays compiled while this object, a `BoundCall` of it or a retained spec lives.
+    This object, each `BoundCall` of it and each retained spec own the compiled program.
     """
     cdef const ProgramSpec* spec
     cdef _Arrays inputs
     cdef _Arrays outputs
     cdef readonly str name
     cdef readonly str route_reason
-    cdef object measured             # see statistics
+    cdef object measured             # statistics
     cdef bint keeps_gil
-    cdef bint warned                 # of narrowing
+    cdef bint warned                 # whether narrowing was warned of
     cdef WaitLength wait_length      # of its last call
     cdef object __weakref__
 
@@ -64,7 +64,7 @@ cdef class Executable:
             release_dropped()
 
     def __call__(self, *arguments, **keywords):
-        raise TypeError("an Executable is not called; pass its arguments in a list: executable.run([x])")
+        raise TypeError("an Executable is not callable; pass its arguments in a list: executable.run([x])")
 
     def __reduce__(self):
         raise TypeError(
@@ -79,12 +79,12 @@ cdef class Executable:
 
     @property
     def route(self):
-        """How the program is executed: 'pjrt', through PJRT_LoadedExecutable_Execute, or 'direct'. See `route_reason`."""
+        """The route of executions: 'pjrt', through PJRT_LoadedExecutable_Execute, or 'direct'. See `route_reason`."""
         return "direct" if self.spec.route == CYXLA_ROUTE_DIRECT else "pjrt"
 
     @property
     def statistics(self):
-        """What the compilation cost and made: the `CompileStatistics` that `compile_program` returned beside it."""
+        """The `CompileStatistics` of the compilation, as `compile_program` returned them."""
         return self.measured
 
     @property
@@ -108,22 +108,24 @@ cdef class Executable:
         return tuple(self.spec.output_bytes[i] for i in range(self.spec.num_outputs))
 
     def run(self, arrays, out=None):
-        """Execute the program once: without the GIL, but for a direct call of an estimated two microseconds or less.
+        """Execute the program once and return its outputs.
+
+        Releases the GIL, except for a direct call of an estimated two microseconds or less.
 
         Args:
-            arrays: a list or tuple with one array for each input. Any strides and byte order are read; dtypes are
-                converted by NumPy's same_kind rule (integers only when every value fits), Python scalars and lists
+            arrays: a list or tuple with one array for each input, with any strides and byte order. Dtypes are
+                converted by NumPy's same_kind rule (integers only if every value fits), Python scalars and lists
                 to the declared dtype. Nothing is broadcast.
-            out: where the results go: a list or tuple with, for each output, a C-contiguous writable array of its
-                exact dtype and shape, or None to drop it. Without it fresh arrays are made.
+            out: destinations of the results: a list or tuple with a C-contiguous writable array of the exact dtype
+                and shape for each output, or None to drop an output. By default new arrays are made.
 
         Returns:
             A tuple with one C-contiguous array for each output, or the entries of `out`.
 
         Raises:
-            ArgumentError: naming the index, the expected and the given.
-            ExecutionError: with the PJRT function, its code and the plugin's message; what a host callback raised is
-                its `__cause__`.
+            ArgumentError: an array is invalid; the message has its index, and the expected and the given type.
+            ExecutionError: the execution failed; the message has the PJRT function, its code and the plugin's message.
+                A host callback's exception is its `__cause__`.
         """
         cdef Input stack_inputs[MAX_ON_STACK]
         cdef void* stack_outputs[MAX_ON_STACK]
@@ -163,21 +165,21 @@ cdef class Executable:
         return results
 
     def bind(self, inputs, outputs=None, *, bint fresh=False):
-        """Bind the program to arrays that stay the same: calling the result reads and writes their memory.
+        """Return a `BoundCall`, which reads and writes the memory of fixed arrays at each call.
 
         Args:
-            inputs: a list or tuple of C-contiguous arrays of the exact dtypes and shapes; they are read in place at
-                each call, so new values are written into them. Memory at 64-byte-aligned addresses is not copied,
-                except for bools.
-            outputs: as `out` of `run`; fresh arrays by default. They may overlap the inputs.
+            inputs: a list or tuple of C-contiguous arrays of the exact dtypes and shapes. Each call reads them in
+                place, so write new values into them. Memory at 64-byte-aligned addresses is not copied, except for
+                bools.
+            outputs: as `out` of `run`; new arrays by default. They may overlap the inputs.
             fresh: return new arrays at each call. By default each call returns the same arrays with new values, so
-                a caller that keeps results has to copy them.
+                copy the results to keep them.
 
         Returns:
             A `BoundCall` for one thread at a time.
 
         Raises:
-            ArgumentError: an array that would have to be converted, or `outputs` with `fresh=True`.
+            ArgumentError: an array would have to be converted, or `outputs` is given with `fresh=True`.
         """
         check_self(self, "bind")
         cdef Py_ssize_t i
@@ -206,19 +208,18 @@ cdef class Executable:
         return bound
 
     def warm_up(self, inputs=None, calls=3):
-        """Execute the program on this thread and drop the results, so that a later call is not the slow first one.
+        """Execute the program on this thread and drop the results, because a thread's first call is slow.
 
-        A thread's first call of a program makes what its later calls use: do this on the thread that will execute, in
-        native code with a call of `execute` or `call` itself. Host callbacks of the program run too.
+        Call it on the thread that will execute; in native code, call `execute` or `call` instead. Host callbacks of
+        the program run too.
 
         Args:
-            inputs: as `arrays` of `run`; zeros by default. Give real ones where zeros would keep a loop going.
-            calls: how often, at least once.
+            inputs: as `arrays` of `run`; zeros by default. Give real values if a loop would not end for zeros.
+            calls: the number of calls, at least 1.
 
         Raises:
-            ArgumentError: as `run`, or `calls` is no int of at least 1.
-            ExecutionError: with the PJRT function, its code and the plugin's message; what a host callback raised is
-                its `__cause__`.
+            ArgumentError: as for `run`, or `calls` is not an int of at least 1.
+            ExecutionError: as for `run`.
         """
         check_self(self, "warm_up")
         if not isinstance(calls, int) or isinstance(calls, bool) or calls < 1:
@@ -232,7 +233,7 @@ cdef class Executable:
             PyErr_CheckSignals()
 
     cdef list fill_inputs(self, tuple arguments, Input* inputs, Arena& arena):
-        """Describes the arguments to the core; returns what keeps converted arrays alive beside `arena`."""
+        """Describes the arguments to the core; returns the owner of converted arrays that are not in `arena`."""
         cdef Py_ssize_t i
         cdef PyObject* array
         cdef list converted = None
@@ -246,7 +247,7 @@ cdef class Executable:
             inputs[i].data = NULL
             if self.inputs.fits(i, array):
                 continue
-            # Without the GIL another thread may delete a jax.Array on which the call has no hold.
+            # Without the GIL, another thread may delete a jax.Array that the call does not own.
             address = &self.inputs.known[i] if self.keeps_gil and i < 64 else NULL
             inputs[i].data = convert_argument(
                 array, self.inputs.targets[i], arena, address, source, ran_code, is_known
@@ -272,7 +273,7 @@ cdef class Executable:
                         if converted is None:
                             converted = list(arguments)
                         converted[i] = self.convert(i, <object>array)
-        # Converting may run code of other libraries, so addresses are taken after the last conversion.
+        # Converting may run other code, so addresses are read after the last conversion.
         for i in range(len(arguments)):
             if inputs[i].data == NULL:
                 array = PyTuple_GET_ITEM_ptr(arguments, i) if converted is None else PyList_GET_ITEM_ptr(converted, i)
@@ -286,7 +287,7 @@ cdef class Executable:
         return converted
 
     cdef object convert(self, Py_ssize_t i, object value):
-        """Converts what only NumPy can convert, or raises the error that tells why nothing can."""
+        """Converts a value with NumPy, or raises the error with the reason."""
         type_ = self.inputs.types[i]
         source = dtypes.read(value, type_, self.inputs.where(i))
         if not self.warned and not dtypes.is_python_value(value) and dtypes.is_narrowing(source.dtype, type_.dtype):
@@ -306,7 +307,7 @@ cdef class Executable:
         return 0
 
     cdef int normalise(self, Input* inputs, Arena& arena) except -1:
-        """Has bools with bytes other than 0 and 1 read from a copy that has no others."""
+        """Copies bool inputs that have other bytes than 0 and 1."""
         cdef Py_ssize_t i
         cdef char* copy
         for i in range(<Py_ssize_t>self.spec.num_inputs):
@@ -364,7 +365,7 @@ def set_statistics(Executable executable not None, statistics):
 
 
 cdef object make_executable(const ProgramSpec* spec, request, const string& route_reason, bint is_short):
-    """An Executable with the one reference to a compiled program; on failure the caller still has it."""
+    """Returns an Executable that takes the caller's reference to a compiled program; on failure the caller keeps it."""
     program = request.program
     cdef Executable executable = Executable.__new__(Executable, _maker)
     executable.name = program.name

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What _runtime.pyx needs between Python objects and C++ types. Everything here runs with the GIL.
+// Converts between Python objects and C++ types for _runtime.pyx. All of it needs the GIL.
 #pragma once
 
 #include <Python.h>
@@ -28,14 +28,14 @@ namespace cyxla::glue {
 inline constexpr std::size_t kNumErrorCodes = static_cast<std::size_t>(ErrorCode::kFork) + 1;
 inline std::array<PyObject*, kNumErrorCodes> exception_classes = {};
 
-// The class that errors of this kind are raised as; kept for the life of the process.
+// Sets the exception class for an error code; the reference lives as long as the process.
 inline void set_exception_class(ErrorCode code, PyObject* exception_class) {
   Py_INCREF(exception_class);
   exception_classes[static_cast<std::size_t>(code)] = exception_class;
 }
 
 inline void raise(ErrorCode code, const char* message) {
-  // Not strictly: a message that was cut may end within a character.
+  // "replace", because a truncated message may end within a character.
   PyObject* text =
       PyUnicode_DecodeUTF8(message, static_cast<Py_ssize_t>(std::strlen(message)), "replace");
   if (text != nullptr) {
@@ -71,7 +71,7 @@ void set_value(Map& map, const std::string& name, Value value) {
 
 inline void set_optional(std::optional<double>& target, double value) noexcept { target = value; }
 
-// New reference to what an attribute holds, null with a Python exception set on failure.
+// Returns a new reference to an attribute's value, or null with a Python exception set.
 struct ToPython {
   PyObject* operator()(bool value) const { return PyBool_FromLong(value ? 1 : 0); }
   PyObject* operator()(std::int64_t value) const { return PyLong_FromLongLong(value); }
@@ -106,7 +106,7 @@ inline PyObject* named_values_to_python(const pjrt::NamedValues& values) {
   return result;
 }
 
-// None for nothing.
+// Returns None for an empty optional.
 template <typename Value>
 PyObject* optional_to_python(const std::optional<Value>& value) {
   return value ? ToPython{}(*value) : Py_NewRef(Py_None);

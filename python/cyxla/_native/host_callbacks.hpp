@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// References to Python objects that may be given up on any thread, without the GIL and with locks
-// held.
+// References to Python objects that any thread may drop, without the GIL and with locks held.
 #pragma once
 
 #include <Python.h>
@@ -18,7 +17,7 @@ struct Reference {
 
 inline std::atomic<Reference*> dropped_references{nullptr};
 
-// Gives up what was dropped since. With the GIL.
+// Releases the dropped references. Needs the GIL.
 inline int release_dropped(void* /*unused*/ = nullptr) {
   Reference* reference = dropped_references.exchange(nullptr, std::memory_order_acq_rel);
   while (reference != nullptr) {
@@ -30,8 +29,8 @@ inline int release_dropped(void* /*unused*/ = nullptr) {
   return 0;
 }
 
-// A reference that is given up when the last copy of the result is gone: soon, by whichever thread
-// has the GIL then, since waiting for it here could be waiting for a thread that waits for us.
+// Returns a reference to `object`. When the last copy is destroyed, the next thread with the GIL
+// releases it: waiting for the GIL here could deadlock with a thread that waits for this one.
 inline std::shared_ptr<const void> shared_reference(PyObject* object) {
   auto* reference = new Reference{Py_NewRef(object), nullptr};
   return {object, [reference](const void* /*object*/) {
@@ -39,14 +38,14 @@ inline std::shared_ptr<const void> shared_reference(PyObject* object) {
             while (!dropped_references.compare_exchange_weak(reference->next, reference,
                                                              std::memory_order_acq_rel)) {
             }
-            // A full queue is no matter: the next one to come along releases it.
+            // If the queue of pending calls is full, the next release_dropped() releases it.
             if (Py_IsInitialized() != 0) {
               Py_AddPendingCall(release_dropped, nullptr);
             }
           }};
 }
 
-// The GIL, where this thread has it: null if not.
+// Releases the GIL and returns the thread state; null if this thread does not hold the GIL.
 inline void* give_up_gil() { return PyGILState_Check() != 0 ? PyEval_SaveThread() : nullptr; }
 
 inline void take_gil(void* state) { PyEval_RestoreThread(static_cast<PyThreadState*>(state)); }

@@ -1,21 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-# Calls of Python from within an execution: what the plugin hands over becomes arrays and back.
+# Calls Python functions during an execution, and converts their arguments and results.
 from libc.string cimport memcpy
 
-# How many exceptions of host callbacks wait for the Python calls in flight to raise them.
+# The number of host callbacks' exceptions that are kept for the Python calls in flight.
 cdef enum:
     MAX_FAILURES = 64
 
 cdef int32_t TOKEN = dtypes.ElementType.TOKEN
 
 cdef object answer_host_call = None    # program.host_callbacks.answer
-cdef int watched_calls = 0             # Python calls in flight of programs that call Python
-cdef dict failures = {}                # by number, for those calls
+cdef int watched_calls = 0             # calls in flight, from Python, of programs that call Python
+cdef dict failures = {}                # exceptions for those calls, by number
 cdef uint64_t last_failure = 0
 
 
 def use_host_callbacks(answer):
-    """Let programs call Python through `answer`, before the first is compiled; whether this was the first time."""
+    """Set the function that answers host callbacks, once per process; return whether this call set it."""
     global answer_host_call
     cdef Host host
     if answer_host_call is not None:
@@ -30,7 +30,7 @@ def use_host_callbacks(answer):
 
 
 def host_callback_handlers():
-    """The handlers that answer calls of Python: a dict of their addresses by custom-call target."""
+    """Return the addresses of the handlers of host callbacks, by custom-call target."""
     return {
         kHostCallbackTargets[i].decode(): <uintptr_t>host_callback_handler for i in range(kHostCallbackTargets.size())
     }
@@ -56,7 +56,7 @@ cdef object argument_array(const HostArray& given):
     if given.element_type == TOKEN:
         return None
     array = memory.aligned_empty(shape_of(given), dtypes.dtype_of(given.element_type))
-    # A copy: the plugin reuses its memory, and the function may keep what it gets.
+    # A copy: the plugin reuses its memory, and the function may keep its arguments.
     if given.size_bytes > 0:
         memcpy(PyArray_DATA(<PyArrayObject*><PyObject*>array), given.data, given.size_bytes)
     array.flags.writeable = False
@@ -83,7 +83,7 @@ cdef int copy_result(object result, const HostArray& wanted) except -1:
 
 
 cdef uint64_t remember(object failure) except? 0:
-    """Keeps an exception for the Python call that it may end; returns its number, 0 where there is no such call."""
+    """Keeps an exception for a call in flight from Python; returns its number, 0 without such a call."""
     global last_failure
     if watched_calls == 0:
         return 0
@@ -112,7 +112,7 @@ cdef void begin_watched_call() noexcept:
 
 
 cdef int end_watched_call(int result) except -1:
-    """Ends what begin_watched_call began; raises the error of a call that failed, with its cause."""
+    """Ends a watched call; if it failed, raises its error with the callback's exception as cause."""
     global watched_calls
     failed = None
     cause = failures.pop(take_failure(), None)

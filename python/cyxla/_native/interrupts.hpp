@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ctrl-C while the main thread waits for the plugin. Python's handler only notes the signal, and
-// the plugin cannot be interrupted, so that a long wait looks as if Ctrl-C did nothing. For as long
-// as such a wait lasts, a handler in front of Python's says at once that the signal is noted.
+// Prints a notice on Ctrl-C while the main thread waits for the plugin, which cannot be
+// interrupted. Python's handler only sets a flag, so without the notice Ctrl-C seems to have no
+// effect. The handler here is installed before Python's during such a wait.
 #pragma once
 
 #include <Python.h>
@@ -16,12 +16,12 @@
 
 namespace cyxla::glue {
 
-inline unsigned long main_thread = 0;  // as threading.get_ident() names it
-// Of the wait in flight: what to say, null once it was said, and the handler that was there.
+inline unsigned long main_thread = 0;  // its threading.get_ident()
+// The notice of the current wait, null after it was printed, and the handler before ours.
 inline std::atomic<const char*> interrupt_notice{nullptr};
 inline struct sigaction previous_interrupt_handler = {};
 
-// Runs in a signal handler: only functions that POSIX allows there.
+// A signal handler, which may call only async-signal-safe functions.
 inline void note_interrupt(int number, siginfo_t* information, void* context) {
   const int error_before = errno;
   const char* const notice = interrupt_notice.exchange(nullptr);
@@ -47,14 +47,14 @@ inline std::int64_t coarse_milliseconds() {
   return std::int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1'000'000;
 }
 
-// Whether waits of a kind may be long. Putting the handler in place and taking it away costs as
-// much as a small execution, so an executable whose last call was short goes without.
+// Whether the next wait may be long. Installing and removing the handler takes as long as a small
+// execution, so an executable whose last call was short does not use it.
 struct WaitLength {
   bool is_long = true;
 };
 
-// One wait of the main thread, on its stack; of other threads nothing is done. Both functions need
-// the GIL and never raise: Python raises what its own handler noted as soon as it runs again.
+// A wait of the main thread, on its stack; on other threads it has no effect. Both functions need
+// the GIL and never raise: Python raises KeyboardInterrupt when it runs again.
 class InterruptibleWait {
  public:
   void begin(WaitLength& length, const char* notice) noexcept {
@@ -77,7 +77,7 @@ class InterruptibleWait {
     if (is_installed_) {
       struct sigaction current = {};
       sigaction(SIGINT, &previous_interrupt_handler, &current);
-      if (!is_note_interrupt(current)) {  // a host callback has set another meanwhile
+      if (!is_note_interrupt(current)) {  // a host callback has installed another handler
         sigaction(SIGINT, &current, nullptr);
       }
       interrupt_notice.store(nullptr);
@@ -88,7 +88,7 @@ class InterruptibleWait {
   void install(const char* notice) noexcept {
     struct sigaction own = {};
     if (sigaction(SIGINT, nullptr, &own) != 0 ||
-        is_note_interrupt(own) ||  // a wait within a host callback of another
+        is_note_interrupt(own) ||  // nested: a wait in a host callback
         ((own.sa_flags & SA_SIGINFO) == 0 &&
          (own.sa_handler == SIG_DFL || own.sa_handler == SIG_IGN))) {
       return;

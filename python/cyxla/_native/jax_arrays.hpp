@@ -9,7 +9,7 @@
 
 namespace cyxla::glue {
 
-// jaxlib's class of arrays, once jaxlib is imported; borrowed, as it lives as long as the process.
+// Returns jaxlib's array class, null before jaxlib is imported; borrowed from jaxlib.
 inline PyTypeObject* jax_array_type() noexcept {
   static PyTypeObject* type = nullptr;
   if (type == nullptr) {
@@ -29,9 +29,9 @@ inline PyTypeObject* jax_array_type() noexcept {
   return type;
 }
 
-// Where the elements of the jax.Array are that an input was last given twice in a row. Asking
-// jaxlib takes half a microsecond, and a jax.Array keeps its memory until it is deleted. Without a
-// hold on the memory, so the address is good only as long as no other code runs.
+// Caches the address of a jax.Array's elements if an input gets the same array twice in a row.
+// Asking jaxlib takes half a microsecond, and a jax.Array keeps its memory until it is deleted. The
+// cache does not own the memory, so the address is valid only until other code runs.
 class JaxArrayAddress {
  public:
   JaxArrayAddress() noexcept = default;
@@ -44,7 +44,7 @@ class JaxArrayAddress {
   JaxArrayAddress& operator=(JaxArrayAddress&&) = delete;
   ~JaxArrayAddress() { Py_XDECREF(reference_); }
 
-  // Null unless `array` is the one that is known and is not deleted.
+  // Null unless `array` is the cached one and is not deleted.
   const void* find(PyObject* array) const noexcept {
     if (candidate_ != array || reference_ == nullptr || !refers_to(array)) {
       return nullptr;
@@ -56,7 +56,7 @@ class JaxArrayAddress {
     return is_deleted == Py_False ? data_ : nullptr;
   }
 
-  // The elements are dense and row-major.
+  // Requires dense row-major elements.
   void remember(PyObject* array, const void* data, Element element, Py_ssize_t itemsize) noexcept {
     Py_CLEAR(reference_);
     if (std::exchange(candidate_, array) == array && Py_TYPE(array) == jax_array_type()) {
@@ -83,7 +83,7 @@ class JaxArrayAddress {
 #endif
   }
 
-  const void* candidate_ = nullptr;  // compared only: the object may be gone
+  const void* candidate_ = nullptr;  // only compared: the object may be freed
   PyObject* reference_ = nullptr;
   const void* data_ = nullptr;
   Element element_ = kOther;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Program files: their bytes from and to plain Python objects. Neither a plugin nor JAX is needed.
+# Reads and writes program files, without a plugin or JAX.
 
 
 cdef vector[CoreNamedArray] core_arrays(arrays) except *:
@@ -23,7 +23,7 @@ def write_program_file(
     str name, str platform, bytes artifact, str text, inputs, outputs, custom_call_targets, flops,
     str stablehlo_version, str jax_version, str cyxla_version,
 ):
-    """The bytes of a program file; each of `inputs` and `outputs` is (name, element type, shape)."""
+    """Return the bytes of a program file; each of `inputs` and `outputs` is (name, element type, shape)."""
     cdef CoreProgramFile program
     program.name = name.encode()
     program.platform = platform.encode()
@@ -45,9 +45,9 @@ def write_program_file(
 
 
 def read_program_file(bytes content):
-    """What a program file holds, as a dict of the arguments of `write_program_file`.
+    """Return a program file's content as a dict of the arguments of `write_program_file`.
 
-    Raises ArgumentError, which says what is wrong with it, for anything else.
+    Raises ArgumentError if it is not a valid program file.
     """
     cdef string_view file = string_view(<const char*>content, <size_t>len(content))
     cdef CoreProgramFile program

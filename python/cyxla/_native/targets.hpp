@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What arguments are compared with: the declared inputs and outputs of a program.
+// The declared inputs and outputs of a program, and checks of arguments against them.
 #pragma once
 
 #include <Python.h>
@@ -38,13 +38,13 @@ inline void set_memmap_type(PyObject* type) {
   memmap_type = reinterpret_cast<PyTypeObject*>(type);
 }
 
-// Whether an object is an array whose C structure says all about it. Other subclasses of ndarray
-// may say of themselves what they like.
+// Whether an object is an array that its C structure describes completely; other subclasses of
+// ndarray may override its attributes.
 inline bool is_plain_array(PyObject* value) noexcept {
   return PyArray_CheckExact(value) || Py_TYPE(value) == memmap_type;
 }
 
-// Whether elements of a dtype are those of the target, whatever object the dtype is.
+// Whether a dtype has the target's elements; NumPy may have several objects for one dtype.
 inline bool is_equivalent(PyArray_Descr* dtype, const Target& target) noexcept {
   if (dtype == target.dtype) {
     return true;
@@ -68,7 +68,7 @@ inline bool has_shape(const Target& target, int rank, const npy_intp* dimensions
   return true;
 }
 
-// Whether an object is an array that a call can use as it is.
+// Whether an object is an array that a call can use unchanged.
 inline bool fits(const Target& target, PyObject* value) noexcept {
   if (!is_plain_array(value)) {
     return false;
@@ -78,8 +78,7 @@ inline bool fits(const Target& target, PyObject* value) noexcept {
          has_shape(target, PyArray_NDIM(array), PyArray_DIMS(array));
 }
 
-// Whether numbers may change when an array of these elements becomes the target: 64-bit numbers
-// that become floats of at most 32 bits.
+// Whether conversion to the target may change numbers: 64-bit numbers to floats of at most 32 bits.
 inline bool is_narrowing(Element source, const Target& target) noexcept {
   return (source == kF64 || source == kC128 || source == kS64 || source == kU64) &&
          (target.element == kF32 || target.element == kC64 || target.element == kOther);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a program to an executable: options, the cache of compiled programs, statistics."""
+"""Compiles programs to executables: options, the cache of compiled programs, statistics."""
 
 from cyxla.compilation.batch import compile_programs
 from cyxla.compilation.compile import compile_program

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`compile_programs`: several programs at once, with a progress bar when it takes long."""
+"""`compile_programs`, which compiles several programs at once and shows a progress bar."""
 
 from __future__ import annotations
 
@@ -38,30 +38,30 @@ def compile_programs(
     max_workers: int | None = None,
     progress: bool | None = None,
 ) -> tuple[CompiledPair, ...]:
-    """Compile several programs at once, on threads, and return the results in their order.
+    """Return several programs, compiled in parallel on threads, in their order.
 
-    Ctrl-C, or a program that cannot be compiled, ends it as soon as the compilations in flight have
-    ended; the others are not started, and what was compiled is dropped.
+    After Ctrl-C or a failure, no further compilation starts. The call raises when those in flight
+    have ended, and drops their results.
 
     Args:
-        programs: what `cyxla.lower` made.
-        options: as for `compile_program`, for each of the programs.
+        programs: programs from `cyxla.lower`.
+        options: as for `compile_program`, for every program.
         intra_op_threads: as for `compile_program`.
         outputs_in_place: as for `compile_program`.
         route: as for `compile_program`.
         exact: as for `compile_program`.
         cache: as for `compile_program`.
-        max_workers: how many are compiled at once; None takes the CPUs that this process may use.
-            Each compilation in flight takes memory.
-        progress: whether to show a progress bar on stderr. None shows one on a terminal when it
+        max_workers: how many to compile at once; None means the number of CPUs that this process
+            may use. Each compilation in flight takes memory.
+        progress: whether to show a progress bar on stderr. None shows one on a terminal if the call
             takes longer than two seconds.
 
     Raises:
-        ArgumentError: `programs` or `max_workers` is wrong, or an argument of `compile_program`.
+        ArgumentError: an argument is invalid.
         PluginError: no plugin can be loaded.
-        CompileError: a program cannot be compiled; the message has its index and name. Of several,
-            the first.
-        UnsupportedError: what `compile_program` raises.
+        CompileError: a program cannot be compiled; the message has its index and name. If several
+            fail, the first one's error is raised.
+        UnsupportedError: as for `compile_program`.
         RuntimeWarning: see `compile_program`.
     """
     chosen = _checked_programs(programs)
@@ -105,11 +105,11 @@ def compile_programs(
             raise failed[0]
         return tuple(future.result() for future in futures)
     finally:
-        futures.clear()  # a traceback would keep what was compiled
+        futures.clear()  # a traceback would keep the executables alive
 
 
 def _wait(futures: list[Future[CompiledPair]], bar: Any) -> None:
-    """Wait until all have ended or one has failed."""
+    """Wait until all futures have ended or one has failed."""
     pending = set(futures)
     while pending:
         done, pending = wait(pending, _REFRESH_SECONDS, FIRST_COMPLETED)
@@ -120,7 +120,7 @@ def _wait(futures: list[Future[CompiledPair]], bar: Any) -> None:
 
 
 def _note_interrupt() -> None:
-    """Say that Ctrl-C will end it: what the plugin compiles cannot be interrupted."""
+    """Print that Ctrl-C takes effect later: a compilation cannot be interrupted."""
     if sys.stderr is not None:
         notice = "Ctrl-C is noted; it takes effect once the compilations in flight have ended"
         print(f"\ncyxla: {notice}", file=sys.stderr, flush=True)
@@ -162,7 +162,7 @@ def _checked_programs(programs: object) -> tuple[Program, ...]:
     if isinstance(programs, Program) or not isinstance(programs, Iterable):
         raise ArgumentError(
             f"programs must be a list of programs, got {type(programs).__name__}; for one program"
-            " there is cyxla.compile_program"
+            " use cyxla.compile_program"
         )
     chosen = tuple(programs)
     for index, program in enumerate(chosen):
@@ -179,7 +179,7 @@ def _checked_workers(max_workers: object, num_programs: int) -> int:
         return max(1, min(num_programs, _usable_cpus()))
     is_number = isinstance(max_workers, int | np.integer) and not isinstance(max_workers, bool)
     if not is_number or int(max_workers) < 1:  # type: ignore[call-overload]
-        raise ArgumentError(f"max_workers must be a number from 1 on, or None, got {max_workers!r}")
+        raise ArgumentError(f"max_workers must be None or at least 1, got {max_workers!r}")
     return int(max_workers)  # type: ignore[call-overload, no-any-return]
 
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A folder that keeps compiled programs for the next process.
+"""A cache folder for compiled programs.
 
-An entry holds what the plugin serialized right after compiling: machine code for this plugin on
-this kind of CPU. Its name is a hash of all that the code depends on. Whatever is doubtful, an entry
-that is cut off, altered, or that another user could have written, counts as missing, and the
-program is compiled. Deleting entries, or the folder, is safe at any time.
+An entry holds the executable as the plugin serialized it: machine code for this plugin and this
+CPU model. Its file name is a hash of everything that the code depends on. An entry that is
+truncated, altered or writable by another user counts as missing, and the program is compiled.
+Entries and the folder can be deleted at any time.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Entry",
-    "Place",
+    "Location",
     "entry_of",
-    "place_of",
     "refusal",
     "size_of",
+    "location_of",
     "usable_folder",
     "warn_of_failures",
 ]
@@ -57,7 +57,7 @@ _OPTIONAL: Final = {
     "flops": struct.Struct("<?d"),
     "instructions": struct.Struct("<?q"),
 }
-_MAX_BYTES: Final = 1 << 30  # of an entry; a damaged file may claim more than there is memory
+_MAX_BYTES: Final = 1 << 30  # of an entry; a damaged file may state more than fits in memory
 _OTHERS_MAY_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
 
 _warned_of: set[Path] = set()
@@ -65,13 +65,13 @@ _failures: dict[Path, str] = {}
 
 
 class Entry(NamedTuple):
-    """A compiled program as it is kept.
+    """A compiled program in the cache.
 
     Attributes:
-        serialized: what the plugin made of it.
+        serialized: the executable as the plugin serialized it.
         marks_donation: whether its code allows an input to be donated.
         destinations: outputs for which it takes a donated destination.
-        measured: what compiling cost and what the plugin told, None where it told nothing.
+        measured: statistics of the compilation, None for those that the plugin did not report.
     """
 
     serialized: bytes
@@ -81,13 +81,13 @@ class Entry(NamedTuple):
 
 
 def entry_of(compiled: Compiled, destinations: tuple[int, ...]) -> Entry:
-    """What is kept of a compiled program."""
+    """Return the cache entry for a compiled program."""
     measured = compiled.measured._asdict()
     return Entry(compiled.serialized, compiled.marks_donation, destinations, measured)
 
 
-class Place(NamedTuple):
-    """Where one compiled program is kept."""
+class Location(NamedTuple):
+    """The position of one entry in the cache: its folder and key."""
 
     folder: Path
     key: bytes
@@ -98,7 +98,7 @@ class Place(NamedTuple):
         return self.folder / f"{self.key.hex()}{_SUFFIX}"
 
     def read(self) -> Entry | None:
-        """The entry; None if there is none, or one that is not exactly what was written."""
+        """Return the entry, None if it is missing or damaged."""
         try:
             content = _read_own(self.path)
             return None if content is None else _decoded(content, self.key)
@@ -106,10 +106,10 @@ class Place(NamedTuple):
             return None
 
     def write(self, entry: Entry) -> None:
-        """Keep an entry, in place of the one that was there; `warn_of_failures` tells a failure."""
+        """Write an entry or replace it; `warn_of_failures` reports a failure."""
         content = _encoded(entry, self.key)
         if len(content) > _MAX_BYTES:
-            return  # it would not be read
+            return
         try:
             write_atomically(self.path, content, 0o600, is_durable=False)
         except OSError as error:
@@ -117,7 +117,7 @@ class Place(NamedTuple):
 
 
 def usable_folder(folder: Path, *, stacklevel: int) -> Path | None:
-    """The folder, made if it is missing; None, with one RuntimeWarning, if it cannot be used."""
+    """Return the folder, made if missing; None, with one RuntimeWarning, if it cannot be used."""
     try:
         if not folder.is_dir():
             folder.parent.mkdir(parents=True, exist_ok=True)
@@ -132,7 +132,7 @@ def usable_folder(folder: Path, *, stacklevel: int) -> Path | None:
 
 
 def refusal(folder: Path) -> str:
-    """Why nothing is kept in a folder; empty where it can be, or once it is made."""
+    """Return why a folder cannot be used; empty if it can, or does not exist yet."""
     try:
         status = folder.stat()
     except FileNotFoundError:
@@ -140,41 +140,41 @@ def refusal(folder: Path) -> str:
     except (OSError, ValueError) as error:
         return str(error)
     if not stat.S_ISDIR(status.st_mode):
-        return "it is no folder"
+        return "it is not a folder"
     if status.st_uid != os.geteuid():
-        return f"it belongs to the user {status.st_uid}, and what is in it would be run"
+        return f"it belongs to the user {status.st_uid}, and cyxla runs the code in it"
     if status.st_mode & _OTHERS_MAY_WRITE:
-        return f"others may write to it, and what is in it is run: chmod go-w {folder}"
+        return f"other users can write to it, and cyxla runs the code in it: chmod go-w {folder}"
     if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
         return "it cannot be written to"
     return ""
 
 
 def warn_of_failures(folder: Path | None, *, stacklevel: int) -> None:
-    """One RuntimeWarning if an entry could not be written, which a worker thread may have tried."""
+    """Issue one RuntimeWarning if an entry could not be written, perhaps on a worker thread."""
     reason = None if folder is None else _failures.pop(folder, None)
     if folder is not None and reason is not None:
         _warn(folder, reason, stacklevel=stacklevel + 1)
 
 
-def place_of(request: CompileRequest) -> Place | None:
-    """Where a compiled program belongs in the cache; None if it is not to be kept."""
+def location_of(request: CompileRequest) -> Location | None:
+    """Return the cache location for a compiled program, None if it is not cached."""
     program, settings = request.program, request.settings
     if settings.cache_folder is None or program.needs_python:
         return None
     if any(names_a_file(dict(read)[VARIABLE] or "") for read in variables_at_load()):
-        return None  # what the file held when the plugin read it is not known
+        return None  # the flags that the plugin read from the file are unknown
     plugin_hash = _plugin_hash(request.info.plugin.path, settings.cache_folder)
     if plugin_hash is None:
         return None
     key = hashlib.sha256()
     for part in _parts(request, plugin_hash):
         key.update(len(part).to_bytes(8, "little") + part)
-    return Place(settings.cache_folder, key.digest())
+    return Location(settings.cache_folder, key.digest())
 
 
 def size_of(folder: Path) -> tuple[int, int]:
-    """The number of entries in the folder and their bytes together."""
+    """Return the number of entries in the folder and their total size in bytes."""
     sizes = []
     with contextlib.suppress(OSError):
         for path in folder.glob(f"*{_SUFFIX}"):
@@ -184,7 +184,7 @@ def size_of(folder: Path) -> tuple[int, int]:
 
 
 def _parts(request: CompileRequest, plugin_hash: str) -> Iterator[bytes]:
-    """All that the compiled program depends on."""
+    """Yield everything that the compiled program depends on."""
     program, settings, info = request.program, request.settings, request.info
     from cyxla import _runtime
 
@@ -232,7 +232,7 @@ def _num_cpus() -> int:
 
 @functools.cache
 def _cpu() -> tuple[str, ...]:
-    """The CPU's model and features, for which code is generated."""
+    """Return the CPU's model and features, which affect the generated code."""
     try:
         lines = Path("/proc/cpuinfo").read_text(errors="replace").splitlines()
     except OSError:
@@ -243,9 +243,9 @@ def _cpu() -> tuple[str, ...]:
 
 @functools.cache
 def _plugin_hash(path: Path, folder: Path) -> str | None:
-    """SHA-256 of the plugin's file; None when another file lies there than the one loaded.
+    """Return the SHA-256 of the plugin's file, None if the file was replaced after loading.
 
-    Reading tens of megabytes takes longer than many a compilation, so the folder keeps the hash.
+    Hashing tens of megabytes takes longer than many compilations, so the folder caches the hash.
     """
     try:
         status = path.stat()
@@ -276,17 +276,17 @@ def _plugin_hash(path: Path, folder: Path) -> str | None:
 
 
 def _is_mapped(path: Path) -> bool:
-    """Whether this process has that very file in its memory: it may have been replaced since."""
+    """Return whether this process has mapped the file at this path; it may have been replaced."""
     try:
         lines = Path("/proc/self/maps").read_text(errors="surrogateescape").splitlines()
     except OSError:
         return True
-    real = os.path.realpath(path)  # of a file that was replaced the line ends in " (deleted)"
+    real = os.path.realpath(path)  # the line of a replaced file ends in " (deleted)"
     return any(line.split(maxsplit=5)[5:] == [real] for line in lines)
 
 
 def _read_own(path: Path) -> bytes | None:
-    """What a file holds that only this user can have written."""
+    """Return a file's content, None if another user could have written it."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         with open(descriptor, "rb") as file:
@@ -323,9 +323,9 @@ def _decoded(content: bytes, key: bytes) -> Entry:
     magic, version, own_key, digest = _HEADER.unpack_from(content)
     rest = memoryview(content)[_HEADER.size :]
     if (magic, version, own_key) != (_MAGIC, _FORMAT_VERSION, key):
-        raise ValueError("another program's")
+        raise ValueError("the entry belongs to another program")
     if hashlib.sha256(key + rest).digest() != digest:
-        raise ValueError("damaged")
+        raise ValueError("the entry is damaged")
     marks_donation, seconds, program_bytes, num_destinations = _FIRST.unpack_from(rest)
     at = _FIRST.size
     measured: dict[str, Any] = {"seconds": seconds, "program_bytes": program_bytes}

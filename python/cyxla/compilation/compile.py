@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`compile_program`: from a Program to an Executable of the process's plugin."""
+"""`compile_program`, which makes an Executable of the process's plugin from a Program."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
 from cyxla import runtime
-from cyxla.compilation.cache import Place, entry_of, place_of, usable_folder, warn_of_failures
+from cyxla.compilation.cache import Location, entry_of, location_of, usable_folder, warn_of_failures
 from cyxla.compilation.debug_options import jaxlib_compile_options
 from cyxla.compilation.errors import explain
 from cyxla.compilation.settings import (
@@ -44,7 +44,7 @@ __all__ = [
 
 _CALLS_PYTHON: Final = "it calls back into Python"
 
-# Where a CUDA plugin looks for ptxas and libdevice.
+# The folder where a CUDA plugin looks for ptxas and libdevice.
 _CUDA_FOLDER_OPTION: Final = "xla_gpu_cuda_data_dir"
 
 
@@ -58,56 +58,54 @@ def compile_program(
     exact: bool = False,
     cache: Cache = None,
 ) -> CompiledPair:
-    """Compile a program with the process's plugin, loading the default one if none is loaded yet.
+    """Compile a program with the process's plugin, loading the default plugin if necessary.
 
-    The GIL is released while the plugin compiles. Safe from several threads at once;
-    `compile_programs` does it for a list.
+    Returns the executable and the statistics of the compilation. Releases the GIL while the plugin
+    compiles. Thread-safe; `compile_programs` compiles a list.
 
-    A plugin that was built from the XLA of the installed jaxlib, so that both have one version, is
-    given jaxlib's own XLA options: results then have the bits of `jax.jit`, for programs that are
-    not compiled a second time (see `exact`), but for some matrix products in double and complex
-    precision. Other plugins use their own.
+    A plugin with the same version of XLA as the installed jaxlib is given jaxlib's XLA options.
+    Results then equal those of `jax.jit` bit by bit, except for programs that are compiled a second
+    time (see `exact`) and for some matrix products in double and complex precision. Other plugins
+    use their own options.
 
     Args:
-        program: what `cyxla.lower` made.
-        options: XLA options for this program alone, such as
-            `{"xla_llvm_disable_expensive_passes": True}`, over the plugin's own settings.
+        program: a program from `cyxla.lower`.
+        options: XLA options for this program, such as
+            `{"xla_llvm_disable_expensive_passes": True}`, on top of the plugin's settings.
         intra_op_threads: 1 keeps elementwise functions, reductions and small matrix products on the
-            calling thread, which helps small programs, and programs that run on many threads at
-            once. Large matrix products, convolutions and sorts use the plugin's pool all the same.
+            calling thread, which helps small programs and programs that run on many threads at
+            once. Large matrix products, convolutions and sorts still use the plugin's thread pool.
             None lets XLA decide. For the platform "cpu" only.
-        outputs_in_place: results are written straight into the caller's memory instead of copied
-            there. Needs jax. Worth it for large outputs. For executions through PJRT.
-        route: how the program is executed. "pjrt": PJRT_LoadedExecutable_Execute. "direct": the
-            kernels that the plugin compiled are called without the plugin, which takes tens of
-            nanoseconds instead of microseconds and gives the same bits; possible for a program
-            whose kernels are all there is to it. "auto": directly where that is possible. The
-            environment variable CYXLA_DIRECT=0 turns direct calls off. `Executable.route` and
-            `route_reason` tell what became of it.
-        exact: True keeps the program that the plugin makes by default. Otherwise a program with a
-            few small matrix products that cannot be called directly is compiled a second time, with
-            these as kernels, and kept so if it then can; it may round in another way. That follows
-            from the program alone and is the same in every process.
-            `CompileStatistics.second_form_seconds` tells whether it was and what it cost.
-        cache: a folder that keeps what was compiled for the next process, made if it is missing.
-            None takes the one in the environment variable CYXLA_CACHE_DIR, or none; True takes
-            that or "cyxla" in the user's cache folder; False takes none. What is in the folder is
-            machine code that runs, so only a folder that no other user may write to is used. Files
-            in it can be deleted at any time. `CompileStatistics.from_cache` tells of a hit.
-            Programs that need Python are not kept, and none is where XLA_FLAGS names a file.
+        outputs_in_place: write results directly into the caller's memory instead of copying them.
+            Helps large outputs of executions through PJRT. Needs jax.
+        route: how to execute the program. "pjrt": with PJRT_LoadedExecutable_Execute. "direct": by
+            calling the plugin's compiled kernels without the plugin, which takes tens of
+            nanoseconds instead of microseconds, gives the same bits, and works for programs that
+            consist of kernels only. "auto": directly if possible. The environment variable
+            CYXLA_DIRECT=0 turns direct calls off. `Executable.route` and `route_reason` report the
+            result.
+        exact: True keeps the program that the plugin makes by default. Otherwise a program that
+            cannot be called directly because of a few small matrix products is compiled a second
+            time, with these as kernels, and kept if it can then be called directly; it may round
+            differently. The choice depends on the program alone and is the same in every process.
+            `CompileStatistics.second_form_seconds` reports the cost.
+        cache: a folder that keeps compiled programs for later processes, made if missing. None
+            means the folder in the environment variable CYXLA_CACHE_DIR, or none if unset; True
+            means that or "cyxla" in the user's cache folder; False means none. The folder holds
+            machine code, so it is used only if no other user can write to it. Its files can be
+            deleted at any time. `CompileStatistics.from_cache` reports a hit. Programs that call
+            Python are not kept, and none are if XLA_FLAGS names a file.
 
     Raises:
-        ArgumentError: `program` is no Program, an option is no bool, int, float or str, or
-            `intra_op_threads` is neither None nor 1, contradicts `options`, or is for a program of
-            another platform than "cpu"; `route` is none of the three, or "direct" with
-            `outputs_in_place`.
+        ArgumentError: `program` is not a Program, an option is not a bool, int, float or str;
+            `intra_op_threads` is neither None nor 1, contradicts `options`, or is given for another
+            platform than "cpu"; `route` is invalid, or is "direct" with `outputs_in_place`.
         PluginError: no plugin can be loaded.
         CompileError: the program is for another platform, the plugin does not know an option or a
             custom call, or it cannot compile the program.
         UnsupportedError: `outputs_in_place` without jax, or with one that cannot read the program;
-            route "direct" for a program, or with a plugin, that cannot be called directly: with
-            the reason.
-        RuntimeWarning: the plugin has no outputs in place; results are copied instead. Or the
+            route "direct" if the program cannot be called directly; the message has the reason.
+        RuntimeWarning: the plugin does not support outputs in place, so results are copied; or the
             cache folder cannot be used.
     """
     settings = check_settings(
@@ -122,7 +120,7 @@ def compile_program(
 
 
 def usable_settings(settings: Settings, info: runtime.RuntimeInfo, *, stacklevel: int) -> Settings:
-    """The settings for the plugin, without what it or the file system cannot do: RuntimeWarning."""
+    """Return the settings for the plugin; issue a RuntimeWarning for each one that is dropped."""
     library = runtime.loaded_candidate().library
     settings = settings._replace(base_options=jaxlib_compile_options(library))
     settings = _with_cuda_folder(settings, info)
@@ -141,7 +139,7 @@ def usable_settings(settings: Settings, info: runtime.RuntimeInfo, *, stacklevel
 
 
 def _with_cuda_folder(settings: Settings, info: runtime.RuntimeInfo) -> Settings:
-    """Tell a CUDA plugin where ptxas and libdevice are, as JAX does, unless the caller did."""
+    """Add the folder of ptxas and libdevice for a CUDA plugin, as JAX does, unless it is set."""
     folder = cuda_data_folder(info.plugin.path) if info.plugin.platform == "cuda" else None
     if folder is None or _CUDA_FOLDER_OPTION in settings.overrides:
         return settings
@@ -151,7 +149,7 @@ def _with_cuda_folder(settings: Settings, info: runtime.RuntimeInfo) -> Settings
 
 
 def check_platform(program: Program, info: runtime.RuntimeInfo) -> None:
-    """Raise CompileError for a program of another platform than the plugin's."""
+    """Raise CompileError if the program is for another platform than the plugin."""
     if program.platform != info.plugin.platform:
         raise CompileError(
             f"program {program.name!r} was lowered for {program.platform!r}, but the plugin of this"
@@ -162,13 +160,13 @@ def check_platform(program: Program, info: runtime.RuntimeInfo) -> None:
 
 
 def compile_checked(request: CompileRequest) -> CompiledPair:
-    """Compile a program as requested; its arguments were checked."""
+    """Return the compiled program for a checked request."""
     from cyxla import _runtime
 
     if request.program.needs_python:
         request = _prepare_host_callbacks(request)
     wanted = request.settings.route
-    if wanted.route == "direct":  # insisted on at the end: the second form may be the direct one
+    if wanted.route == "direct":  # checked below: only the second form may be direct
         request = request.with_settings(route=wanted._replace(route="auto"))
     first = _compile_form(request)
     compiled = chosen_form(request, first, _compile_form)
@@ -193,8 +191,8 @@ def _prepare_host_callbacks(request: CompileRequest) -> CompileRequest:
     for target, address in _runtime.host_callback_handlers().items():
         register_own(target, address)
     if _runtime.use_host_callbacks(host_callbacks.answer):
-        # Exit steps run in the reverse of their order here. This one waits for callbacks in flight,
-        # which need what JAX's own step takes down, and JAX may have come after the runtime.
+        # atexit runs functions in reverse order. This one waits for callbacks in flight and must
+        # run before JAX's, which frees what they need; JAX may be imported after the runtime.
         atexit.register(_runtime.shutdown)
     if route.route == "auto":
         return request.with_settings(route=route._replace(route="pjrt", reason=_CALLS_PYTHON))
@@ -202,8 +200,8 @@ def _prepare_host_callbacks(request: CompileRequest) -> CompileRequest:
 
 
 def _compile_form(request: CompileRequest) -> CompiledPair:
-    place = place_of(request)
-    cached = _from_cache(place, request)
+    location = location_of(request)
+    cached = _from_cache(location, request)
     if cached is not None:
         return cached
     program = request.program
@@ -211,7 +209,7 @@ def _compile_form(request: CompileRequest) -> CompiledPair:
     if request.settings.outputs_in_place:
         given, destinations = _with_destinations(program)
         request = request._replace(destinations=destinations)
-    request = request._replace(keeps_serialized=place is not None)
+    request = request._replace(keeps_serialized=location is not None)
     first_error: CompileError | None = None
     for code in _readable_forms(given, request.info.stablehlo_version):
         try:
@@ -221,24 +219,24 @@ def _compile_form(request: CompileRequest) -> CompiledPair:
             if not is_unreadable(error):
                 break
         else:
-            if place is not None and compiled.serialized:
-                place.write(entry_of(compiled, request.destinations))
+            if location is not None and compiled.serialized:
+                location.write(entry_of(compiled, request.destinations))
             statistics = CompileStatistics.of(compiled.measured, program, request.destinations)
             return CompiledPair(compiled.executable, statistics)
     assert first_error is not None
     raise CompileError(explain(request, first_error)) from first_error
 
 
-def _from_cache(place: Place | None, request: CompileRequest) -> CompiledPair | None:
+def _from_cache(location: Location | None, request: CompileRequest) -> CompiledPair | None:
     from cyxla import _runtime
 
-    entry = None if place is None else place.read()
+    entry = None if location is None else location.read()
     if entry is None:
         return None
     request = request._replace(destinations=entry.destinations)
     try:
         loaded = _runtime.load_code(request, entry.serialized, entry.marks_donation)
-    except Error:  # the plugin's reason is clearer when it compiles the program again
+    except Error:  # compile instead; if that fails too, its error is clearer
         return None
     measured = {**entry.measured, "seconds": loaded.measured.seconds}
     statistics = CompileStatistics.of(
@@ -274,13 +272,13 @@ def _with_destinations(program: Program) -> tuple[Program, tuple[int, ...]]:
 
 
 def _readable_forms(program: Program, plugin_version: str | None) -> Iterator[bytes]:
-    """The program in the forms that the plugin may be able to read, the likeliest first."""
+    """Yield the program in the forms that the plugin may be able to read, the likeliest first."""
     if plugin_version is None or not is_newer(program.stablehlo_version, plugin_version):
         yield program.stablehlo
     else:
-        # The text below needs neither jaxlib nor a version.
+        # Without jaxlib, or if that version lacks an operation, only the text below is left.
         with contextlib.suppress(ImportError, UnsupportedError):
             yield for_version(program, plugin_version)
-    # Bytecode of dialects beside StableHLO has no versions, so an older reader may refuse it where
-    # it reads the same operations as text.
+    # Bytecode of other dialects than StableHLO has no versions, so an older plugin may refuse it
+    # but read the same operations as text.
     yield program.text.encode()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What to say of a program that the plugin cannot compile."""
+"""Explains why the plugin cannot compile a program."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 __all__ = ["describe_target", "explain"]
 
-# JAX functions behind the families of library routines that JAX calls: the prefix of the library,
-# the letter of the precision and the suffix vary.
+# The JAX functions that call each library routine. The library's prefix, the letter for the
+# precision and the suffix vary.
 _FUNCTIONS_BY_ROUTINE: Final = {
     "potrf": "jnp.linalg.cholesky",
     "getrf": "jnp.linalg.solve, inv, det, jax.scipy.linalg.lu, expm",
@@ -42,14 +42,14 @@ _FUNCTIONS_BY_ROUTINE: Final = {
     "threefry2x32": "jax.random",
 }
 
-# Custom calls that XLA itself takes out of a program before it looks for handlers.
+# Custom calls that XLA removes from a program before it looks for handlers.
 _TARGETS_OF_XLA: Final = frozenset(
     {"Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "TopK"}
 )
 
 
 def explain(request: CompileRequest, error: CompileError) -> str:
-    """The plugin's error for a program, with what is known of its cause."""
+    """Return the plugin's error for a program, with its cause if known."""
     program, info = request.program, request.info
     plugin = info.plugin
     lines = [
@@ -68,31 +68,31 @@ def explain(request: CompileRequest, error: CompileError) -> str:
 
 
 def _explain_targets(program: Program) -> Iterator[str]:
-    """What is known of the custom calls of a program that the plugin complains about."""
+    """Yield lines about the registration of a program's custom calls."""
     found = {name: targets.registration(name) for name in program.custom_call_targets}
     missing = {
-        name: "nobody registered a handler under this name" if known is None else known.description
+        name: "no handler is registered under this name" if known is None else known.description
         for name, known in found.items()
         if (known is None or not known.is_usable) and name not in _TARGETS_OF_XLA
     }
     if missing:
-        yield "The program needs these custom calls, which the plugin was not given:"
+        yield "The program needs these custom calls, which are not registered with the plugin:"
         for name, reason in missing.items():
             yield f"  {describe_target(name)}: {reason}"
         count, fault = targets.jaxlib_registered()
         if fault is not None:
-            yield f"Of jaxlib's handlers {count} were given to the plugin: {fault}."
+            yield f"{count} of jaxlib's handlers are registered with the plugin: {fault}."
             if fault.startswith("ModuleNotFoundError"):
                 yield "They come with JAX: pip install 'jax>=0.10.2'"
         yield "Register handlers of your own with cyxla.register_ffi_target."
     else:
-        yield "The handlers of its custom calls were all given to the plugin:"
+        yield "All of its custom calls are registered with the plugin:"
         for name, known in found.items():
-            yield f"  {describe_target(name)}: {known.description if known else 'of XLA itself'}"
+            yield f"  {describe_target(name)}: {known.description if known else 'built into XLA'}"
 
 
 def describe_target(target: str) -> str:
-    """The custom-call target with the JAX functions that call it, where they are known."""
+    """Return the custom-call target with the JAX functions that call it, if known."""
     for routine, functions in _FUNCTIONS_BY_ROUTINE.items():
         if routine in target:
             return f"{target} ({functions})"

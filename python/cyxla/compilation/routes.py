@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The two routes of an execution, which one is asked for, and by whom."""
+"""The routes of an execution, and which one the caller and the environment request."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cyxla.errors import ArgumentError, UnsupportedError
 __all__ = ["DIRECT_ENVIRONMENT_VARIABLE", "RouteRequest", "requested_route"]
 
 DIRECT_ENVIRONMENT_VARIABLE = "CYXLA_DIRECT"
-"""Names the environment variable that turns the direct route off ("0") or forbids it to fork."""
+"""The environment variable that turns the direct route off ("0") or its fork ("no-fork")."""
 
 _ROUTES: Final = ("auto", "pjrt", "direct")
 _OFF: Final = "0"
@@ -19,12 +19,12 @@ _NO_FORK: Final = "no-fork"
 
 
 class RouteRequest(NamedTuple):
-    """A route, why it is "pjrt" where it is, and whether a program may be tried in a child process.
+    """A requested route.
 
     Attributes:
-        route: "auto" (directly where possible), "pjrt" or "direct" (directly or not at all).
-        reason: a sentence, empty for the other routes.
-        may_fork: false where a fork could disturb the process.
+        route: "auto" (direct if possible), "pjrt" or "direct" (direct or an error).
+        reason: why the route is "pjrt"; empty for the other routes.
+        may_fork: whether a program may be tested in a child process.
     """
 
     route: str
@@ -33,12 +33,12 @@ class RouteRequest(NamedTuple):
 
 
 def requested_route(route: object, outputs_in_place: bool) -> RouteRequest:
-    """The route that the caller and the environment ask for.
+    """Return the route that the caller and the environment request.
 
     Raises:
-        ArgumentError: `route` is none of the three, contradicts `outputs_in_place`, or the
-            environment variable has no meaning.
-        UnsupportedError: "direct" where the environment variable turns it off.
+        ArgumentError: `route` or the environment variable is invalid, or `route` contradicts
+            `outputs_in_place`.
+        UnsupportedError: `route` is "direct", and the environment variable turns it off.
     """
     if route not in _ROUTES or not isinstance(route, str):
         raise ArgumentError(f"route must be 'auto', 'pjrt' or 'direct', got {route!r}")

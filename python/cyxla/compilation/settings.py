@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a program is to be compiled: the arguments of `compile_program`, checked."""
+"""Checks the arguments of `compile_program` and turns them into settings."""
 
 from __future__ import annotations
 
@@ -30,14 +30,15 @@ CompileOption: TypeAlias = bool | int | float | str
 Cache: TypeAlias = str | os.PathLike[str] | bool | None
 
 CACHE_ENVIRONMENT_VARIABLE = "CYXLA_CACHE_DIR"
-"""Names the environment variable with the folder that keeps compiled programs."""
+"""The environment variable with the cache folder for compiled programs."""
 
 
 class Settings(NamedTuple):
-    """How to compile, checked. A plugin that does not know an `optional` override gets none.
+    """The checked settings of a compilation.
 
-    The overrides go over `base_options`, XLA's compile options as JAX serializes them; empty for
-    the plugin's own.
+    `overrides` apply on top of `base_options`, XLA's compile options as JAX serializes them; if
+    those are empty, on top of the plugin's defaults. An `optional` override is dropped if the
+    plugin does not know it.
     """
 
     overrides: Mapping[str, CompileOption]
@@ -49,7 +50,7 @@ class Settings(NamedTuple):
     cache_folder: Path | None = None
 
     def for_small_matrices(self) -> Settings | None:
-        """The settings that make kernels of small matrix products; None where these exist."""
+        """Return the settings that turn small matrix products into kernels, None if already set."""
         if _THREADS_OPTION in self.overrides and _FUSIONS_OPTION in self.overrides:
             return None
         wanted: dict[str, CompileOption] = {_THREADS_OPTION: False, _FUSIONS_OPTION: ""}
@@ -60,14 +61,14 @@ class Settings(NamedTuple):
 
 
 class CompileRequest(NamedTuple):
-    """A program to compile, how, and with which plugin; what goes down to the C++ core.
+    """A compilation for the C++ core: the program, the settings and the plugin.
 
     Attributes:
-        program: the program as its callers know it.
-        settings: checked, and reduced to what the plugin can do.
+        program: the program without the parameters that cyxla adds.
+        settings: the settings that the plugin supports.
         info: the loaded plugin.
         destinations: the outputs for which the code takes a donated destination after its inputs.
-        keeps_serialized: whether the compiled program is wanted as bytes for the cache.
+        keeps_serialized: whether to return the compiled program as bytes for the cache.
     """
 
     program: Program
@@ -77,12 +78,12 @@ class CompileRequest(NamedTuple):
     keeps_serialized: bool = False
 
     def with_settings(self, **changes: Any) -> CompileRequest:
-        """The same request with some of its settings replaced."""
+        """Return the request with some of its settings replaced."""
         return self._replace(settings=self.settings._replace(**changes))
 
 
-# What makes XLA compute on the calling thread. The first alone does nothing where matrix products
-# become fusions of the YNN library, and kernels are split into parts for the pool by a pass.
+# These make XLA compute on the calling thread. The first does not cover matrix products that become
+# fusions of the YNN library, nor the pass that splits kernels for the thread pool.
 _THREADS_OPTION: Final = "xla_cpu_multi_thread_eigen"
 _FUSIONS_OPTION: Final = "xla_cpu_experimental_ynn_fusion_type"
 _PASSES_OPTION: Final = "xla_disable_hlo_passes"
@@ -98,7 +99,7 @@ def check_settings(
     exact: bool,
     cache: Cache = None,
 ) -> Settings:
-    """Check what does not depend on a plugin.
+    """Return the settings, after the checks that do not need a plugin.
 
     Raises:
         ArgumentError, UnsupportedError: see `compile_program`.
@@ -141,7 +142,7 @@ def check_settings(
 
 
 def requested_folder(cache: Cache) -> Path | None:
-    """The folder that keeps compiled programs, by the caller's wish and the environment's.
+    """Return the cache folder from the argument or the environment, None for no cache.
 
     Raises:
         ArgumentError: `cache` is neither a path, a bool nor None.

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs of small matrices, compiled a second time so that their products become kernels.
+"""Compiles programs with small matrix products a second time, with the products as kernels.
 
-XLA gives matrix products to libraries that gain from large matrices. For small ones the call of the
-library takes longer than the product, and only the plugin can make it. Compiled with other options
-the products are kernels, and the program may be called directly; then that form is kept.
+By default XLA calls libraries for matrix products. These are made for large matrices; for small
+ones the library call takes longer than the product, and only the plugin can make it. With other
+options the products become kernels. If the program can then be called directly, it is kept.
 
-The two forms round differently, so the choice must be the same in every process: it follows from
-the program and from what the plugin made of it, never from a clock.
+The two forms round differently. The choice must be the same in every process, so it depends on the
+program and the plugin's code for it, never on measured times.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ __all__ = ["REASON", "chosen_form"]
 REASON: Final = "compiled a second time, with its small matrix products as kernels"
 """`Executable.route_reason` of a program for which the second form was kept."""
 
-# All arrays of a program together; with more, the libraries are faster.
+# Limit for all arrays of a program together; above it, the libraries are faster.
 _MAX_BYTES: Final = 256 * 1024
-# As of src/direct/read/work.h, about 50 us. What is saved is about 5 us a call.
+# In the unit of src/direct/read/work.h; about 50 us. A direct call saves about 5 us.
 _MAX_WORK: Final = 125_000
-# XLA makes kernels of products of matrices of these sizes (DotImplementationStrategy).
+# XLA turns products up to these sizes into kernels (DotImplementationStrategy).
 _SMALL_SIDE, _LARGE_SIDE, _MAX_CONTRACTED = 32, 128, 128
 _ELEMENT_TYPES: Final = (11, 12)  # F32, F64
-# Processor milliseconds that a product adds to a compilation, by its rows. LLVM unrolls these.
+# CPU time in ms that a product adds to a compilation, by its number of rows, which LLVM unrolls.
 _COMPILE_COST: Final = ((3, 0), (8, 40), (_LARGE_SIDE, 120))
-# The second compilation may take as long as the first, and this much more: an allowance for small
-# programs, and half of what the first takes for an instruction.
+# The products may add this many ms: a constant for small programs, and half of the first
+# compilation's time for each instruction.
 _ALLOWANCE: Final = 250
 _COST_PER_INSTRUCTION: Final = 0.75
-# Relative to the largest value of an output: sums in another order.
+# Relative to the largest value of an output; the forms add in different orders.
 _TOLERANCE: Final = {"f": 1e-5, "d": 1e-10, "F": 1e-5, "D": 1e-10, "e": 1e-2}
 _DOT: Final = re.compile(
     r"stablehlo\.dot_general.*?(?:batching_dims = \[([\d, ]*)\][^,]*, )?"
@@ -54,7 +54,7 @@ _DOT: Final = re.compile(
 
 
 class Product(NamedTuple):
-    """`batch` products of an m x k and a k x n matrix."""
+    """A batch of `batch` products of an m x k and a k x n matrix."""
 
     element_type: int
     batch: float
@@ -70,9 +70,9 @@ def chosen_form(
     compiled: CompiledPair,
     compile_form: Callable[[CompileRequest], CompiledPair],
 ) -> CompiledPair:
-    """The program as compiled, or compiled again if it can then be called directly.
+    """Return the program as compiled, or compiled again if it can then be called directly.
 
-    Both forms must agree within rounding. `seconds` of the statistics is the time of both.
+    Both forms must agree within rounding. `seconds` of the statistics covers both compilations.
     """
     second = request.settings.for_small_matrices()
     if second is None or not _is_candidate(request, compiled.executable):
@@ -81,7 +81,7 @@ def chosen_form(
     start = time.perf_counter()
     try:
         again = compile_form(request._replace(settings=second._replace(route=route)))
-    except Error:  # the first form has what the second one lacks
+    except Error:  # keep the first form
         seconds = time.perf_counter() - start
         return CompiledPair(
             compiled.executable, _with_second(compiled.statistics, seconds, from_cache=False)
@@ -118,9 +118,9 @@ def _is_candidate(request: CompileRequest, executable: Executable) -> bool:
 
 
 def _pays(facts: dict[str, Any], text: str) -> bool:
-    """Whether a second form promises a direct call that is faster, at a bounded compile time."""
+    """Return whether a second form is likely to be faster, at an acceptable compile time."""
     products = [Product(*fields) for fields in facts["products"]]
-    # A product with a vector is a kernel in any case.
+    # Products with a vector are kernels in both forms.
     matrices = [product for product in products if min(product.m, product.n) > 1]
     if facts["obstacles"] or float(facts["work"]) > _MAX_WORK:
         return False
@@ -145,10 +145,10 @@ def _becomes_kernel(product: Product) -> bool:
 
 
 def _are_plain_products(text: str) -> bool:
-    """Whether each product contracts its last dimension with the next one's first.
+    """Return whether each product contracts the last dimension with the first of the other operand.
 
-    XLA folds explicit transpositions into products for its libraries, and leaves them as copies
-    where the products are kernels. A transposition in the product itself stays in both forms.
+    XLA folds explicit transpositions into library calls, but copies for kernels. A transposition
+    in the product itself is the same in both forms.
     """
     found = _DOT.findall(text)
     return len(found) == text.count("stablehlo.dot_general") and all(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `compile_program` returns: an Executable and the statistics of its compilation."""
+"""The result of `compile_program`: an Executable and the statistics of its compilation."""
 
 from __future__ import annotations
 
@@ -15,25 +15,23 @@ __all__ = ["CompileStatistics", "CompiledPair"]
 
 
 class CompileStatistics(NamedTuple):
-    """What a compilation cost and made. None stands for what neither plugin nor JAX tells.
+    """The cost of a compilation and the size of its result. None means unknown.
 
     Attributes:
-        seconds: wall-clock time of the compilation in the plugin, or of loading what was compiled
-            before.
-        program_bytes: bytes of the StableHLO that the plugin was given.
+        seconds: wall-clock time of the compilation in the plugin, or of loading the program from
+            the cache.
+        program_bytes: bytes of the StableHLO that the plugin compiled.
         code_bytes: bytes of the generated code.
         argument_bytes: bytes of all inputs together.
         output_bytes: bytes of all outputs together.
         temporary_bytes: bytes of scratch memory during one execution.
-        flops: floating-point operations of one execution: the plugin's count, else that of
-            `Program.flops`.
-        instructions: instructions of the optimized program, those of all its computations together.
-            A fusion counts with what it fuses. Many of them in a program for few numbers make a
-            call slow.
-        from_cache: whether the program was compiled before and came from the cache folder.
-        second_form_seconds: the part of `seconds` in which the program was compiled a second time,
-            with its small matrix products as kernels (see `exact` of `compile_program`), whether
-            or not that form was kept. None where it was not.
+        flops: floating-point operations of one execution: the plugin's count, else `Program.flops`.
+        instructions: instructions of the optimized program in all its computations, those inside
+            fusions included. If they are many and the arrays small, calls are slow.
+        from_cache: whether the program came from the cache folder.
+        second_form_seconds: the part of `seconds` spent on a second compilation with small matrix
+            products as kernels (see `exact` of `compile_program`), even if its result was
+            discarded. None if there was no second compilation.
     """
 
     seconds: float
@@ -51,7 +49,7 @@ class CompileStatistics(NamedTuple):
     def of(
         cls, measured: Measured, program: Program, destinations: Sequence[int]
     ) -> CompileStatistics:
-        """What the plugin measured, without what cyxla added to the program."""
+        """Return the plugin's measurements without the parameters that cyxla added."""
         # Plugins count the table of a tuple of results as output, and the destinations as
         # arguments.
         argument_bytes = measured.argument_bytes
@@ -75,7 +73,7 @@ class CompiledPair(NamedTuple):
 
     Attributes:
         executable: the compiled program.
-        statistics: what the compilation cost; `Executable.statistics` has it too.
+        statistics: the same as `Executable.statistics`.
     """
 
     executable: Executable

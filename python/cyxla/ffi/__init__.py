@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""XLA FFI handlers: the native functions that programs call by name, as custom calls."""
+"""Registers XLA FFI handlers: native functions that programs call by name, as custom calls."""
 
 from cyxla.ffi.targets import register_ffi_target
 

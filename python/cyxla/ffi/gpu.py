@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The FFI handlers for GPUs that JAX's plugin packages ship beside the plugin.
+"""Finds the FFI handlers for GPUs in JAX's plugin packages.
 
-They are read from the package's extension modules, as jaxlib does when jax is imported, without
-jax: importing that would make it look for devices of its own.
+As jaxlib does, this reads them from the package's extension modules, but without importing jax,
+which would look for devices.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ _NUMBERS = re.compile(r"\d+(?:\.\d+)*")
 
 
 class GpuTarget(NamedTuple):
-    """One handler: its target's name, a capsule or a dict of stages, and its API version.
+    """A handler: its target's name, a capsule or a dict of stages, and its API version.
 
-    Version 1 is XLA's typed FFI, 0 the custom call that came before it.
+    Version 1 is XLA's typed FFI, 0 the older custom-call API.
     """
 
     name: str
@@ -42,15 +42,14 @@ class GpuTarget(NamedTuple):
 
 
 def gpu_targets(platform: str, library: Path | None = None) -> Iterator[GpuTarget]:
-    """Yield the handlers for "cuda" or "rocm" of the package that belongs to a plugin.
+    """Yield the handlers for "cuda" or "rocm" in the package that belongs to a plugin.
 
-    Of several packages the one for the CUDA or ROCm version of the plugin in `library` is taken,
-    the first installed one without. None are yielded where no package is installed, or for CUDA,
-    with a RuntimeWarning, where its version is not jaxlib's: JAX lowers to the handlers of its own
-    version. A module that cannot be imported, for want of the vendor's libraries, is a
-    RuntimeWarning, and the others are yielded.
+    With `library` this is the package for that plugin's CUDA or ROCm version, otherwise the first
+    installed one. A CUDA package whose version differs from jaxlib's is skipped with a
+    RuntimeWarning, because JAX lowers to the handlers of its own version. So is a module that
+    cannot be imported because one of the vendor's libraries is missing.
 
-    Other platforms have none: XLA for TPUs has what JAX needs built in.
+    Other platforms have no handlers: XLA for TPUs has them built in.
     """
     package = _package(platform, library)
     if package is None or not _is_of_jaxlib(platform, package):
@@ -66,7 +65,7 @@ def gpu_targets(platform: str, library: Path | None = None) -> Iterator[GpuTarge
 
 def _module_targets(module: ModuleType, name: str) -> Iterator[GpuTarget]:
     if name == "_hybrid":
-        # These call LAPACK on the host through pointers that this fills in from SciPy.
+        # Sets the pointers to SciPy's LAPACK, which these handlers call on the host.
         module.initialize()
     if name == "_triton":
         yield GpuTarget(_LEGACY_TRITON, module.get_custom_call(), 0)
@@ -97,17 +96,17 @@ def _module(package: str, name: str) -> ModuleType | None:
 
 def _is_of_jaxlib(platform: str, package: str) -> bool:
     if platform != "cuda":
-        return True  # released on a schedule of its own; jaxlib does not compare it either
+        return True  # the ROCm package has its own releases; jaxlib does not compare it either
     distribution = package.replace("_", "-")
     try:
         own, jaxlib = metadata.version(distribution), metadata.version("jaxlib")
     except metadata.PackageNotFoundError:
-        return True  # nothing to compare
+        return True
     if _numbers(own) == _numbers(jaxlib):
         return True
     warnings.warn(
         f"{distribution} {own} has GPU kernels for another version of JAX than jaxlib {jaxlib}, "
-        f"and none of them is used: pip install '{distribution}=={jaxlib}', or jax and jaxlib "
+        f"and cyxla uses none of them: pip install '{distribution}=={jaxlib}', or jax and jaxlib "
         f"{own}",
         RuntimeWarning,
         stacklevel=3,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The FFI handlers for the CPU that jaxlib ships: LAPACK and sparse matrices."""
+"""Finds jaxlib's FFI handlers for the CPU: LAPACK and sparse matrices."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ def cpu_targets() -> Iterator[tuple[str, object, int]]:
     """Yield name, capsule and API version of each handler, without importing jax.
 
     Raises:
-        ImportError: jaxlib, or SciPy, whose LAPACK the handlers call, is not installed.
+        ImportError: jaxlib or SciPy is not installed.
     """
     from jaxlib import cpu_sparse, lapack
     from jaxlib.cpu import _lapack
 
-    # The handlers call through pointers that this fills in from SciPy; without it they crash.
+    # Sets the pointers to SciPy's LAPACK; the handlers crash without them.
     _lapack.initialize()
     for registrations in (lapack.registrations(), cpu_sparse.registrations()):
         yield from registrations["cpu"]

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""FFI targets: functions of native code that programs call by name, as custom calls.
+"""FFI targets: native functions that programs call by name, as custom calls.
 
-Programs with linear algebra call LAPACK through handlers that jaxlib ships. They are registered
-with the plugin when the runtime is initialized, and so are the user's own. Registering cannot be
-undone, and of two functions with one name a plugin keeps the first without a word: hence the table
-here. Handlers that were built for a newer XLA FFI than the plugin's are adapted to it; what became
-of each is kept for the errors of programs that miss one.
+Linear algebra calls LAPACK through jaxlib's handlers. These and the user's are registered with the
+plugin when the runtime is initialized. The table here detects duplicate names: a registration is
+permanent, and a plugin silently ignores a second function of the same name. Handlers built for a
+newer XLA FFI than the plugin's are adapted. Each registration's outcome is kept for error messages.
 """
 
 from __future__ import annotations
@@ -34,15 +33,15 @@ __all__ = [
 
 refuse_reload(__name__, "_targets" in globals())
 
-# A version of XLA's FFI: major and minor.
+# Major and minor version of XLA's FFI.
 _Version = tuple[int, int]
-# Takes a name, XLA's name of the platform and a handler's address; returns the versions that the
-# handler and the plugin were built for.
+# Takes a target's name, XLA's name of the platform and a handler's address; returns the FFI
+# versions of the handler and the plugin.
 _Register = Callable[[str, str, int], tuple[_Version, _Version]]
-# Takes a name, the version of the API and the addresses of a handler's functions by stage.
+# Takes a target's name, the API version and the addresses of the handler's functions by stage.
 _RegisterGpu = Callable[[str, int, Mapping[str, int]], None]
 
-# The names by which XLA knows the platforms of JAX; "gpu" is JAX's name for two of them.
+# XLA's names of JAX's platforms; "gpu" is JAX's name for two of them.
 _XLA_PLATFORMS = {
     "cpu": frozenset({"Host"}),
     "host": frozenset({"Host"}),
@@ -52,8 +51,8 @@ _XLA_PLATFORMS = {
     "tpu": frozenset({"TPU"}),
 }
 
-# JAX's own handlers for Python callbacks read state that only JAX's own client sets up; with any
-# other client they crash the process.
+# JAX's handlers for Python callbacks read state that only JAX's own client sets up; they crash with
+# any other client.
 _CALLBACK_TARGETS = frozenset(
     f"xla_{kind}_python_{device}_callback"
     for kind in ("ffi", "ffi_partitioned", "buffer")
@@ -69,9 +68,9 @@ _capsule_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c
 
 
 class _Target(NamedTuple):
-    platforms: frozenset[str] | None  # XLA's names, None for the plugin's whatever it is
+    platforms: frozenset[str] | None  # XLA's names, None for the plugin's platform
     address: int
-    capsule: object  # holds the function's memory for the life of the process
+    capsule: object  # keeps the function's memory alive for the process's lifetime
 
     def is_for(self, platforms: frozenset[str] | None) -> bool:
         return self.platforms is None or platforms is None or bool(self.platforms & platforms)
@@ -84,11 +83,11 @@ class _Attached(NamedTuple):
 
 
 class Registration(NamedTuple):
-    """What became of a target that was offered to the process's plugin.
+    """The outcome of a target's registration with the process's plugin.
 
     Attributes:
         is_usable: whether programs can call it.
-        description: "registered as it is (XLA FFI 0.3)", "adapted from XLA FFI 0.5 to the plugin's
+        description: "registered unchanged (XLA FFI 0.3)", "adapted from XLA FFI 0.5 to the plugin's
             0.2", or why it was refused.
     """
 
@@ -110,30 +109,29 @@ def register_ffi_target(
 ) -> None:
     """Register a handler of XLA's typed FFI under a name, as `jax.ffi.register_ffi_target` does.
 
-    Before the runtime is initialized the target is kept for `initialize(jax_targets=True)`;
-    afterwards it is registered with the plugin at once. Registering the same function again does
-    nothing. A handler registered before under a name of jaxlib's takes jaxlib's place. One that was
-    built for a newer XLA FFI than the plugin's, up to 0.5, is adapted to it.
+    Before the runtime is initialized, the target is kept for `initialize(jax_targets=True)`; later
+    it is registered with the plugin at once. Registering the same function again has no effect. A
+    handler that is registered before initialization replaces jaxlib's handler of the same name. A
+    handler built for a newer XLA FFI than the plugin's, up to 0.5, is adapted to it.
 
     Args:
         name: the target's name, as in `jax.ffi.ffi_call`.
         target: a PyCapsule with the handler's address (see `jax.ffi.pycapsule`), or a dict with
             that capsule as "execute".
-        platform: the platform that the handler is for: "cpu", "cuda", "rocm", "gpu" or "tpu". None
-            means that of the process's plugin.
+        platform: the handler's platform: "cpu", "cuda", "rocm", "gpu" or "tpu". None means the
+            platform of the process's plugin.
         api_version: 1, the typed FFI.
 
     Raises:
-        ArgumentError: not a capsule, an unknown platform, or a name that has another function.
-        UnsupportedError: the old API (0), stages other than "execute", a handler that needs JAX's
-            own client, a plugin without FFI, a handler built for an XLA FFI that is newer than the
-            plugin's and than the newest that can be adapted, or of another major version, or one
-            adapted handler more than the 256 that fit in a process.
-        PluginError: the plugin does not keep the handler: with its reason, such as that it has one
-            of that name itself.
+        ArgumentError: the target is not a capsule, the platform is unknown, or the name already has
+            another function.
+        UnsupportedError: the handler uses the old API (0), has stages other than "execute", or
+            needs JAX's own client; the plugin has no FFI; the handler's XLA FFI has another major
+            version or is too new to adapt; or the process already has 256 adapted handlers.
+        PluginError: the plugin refused the handler, for example because it defines the name itself.
 
-    What the plugin has against a handler is raised here only once it is loaded; before, it becomes
-    a RuntimeWarning of `initialize`.
+    Errors from the plugin are raised here only if it is loaded; otherwise `initialize` issues a
+    RuntimeWarning.
     """
     if not isinstance(name, str) or not name or not is_utf8(name):
         raise ArgumentError(f"the name of an FFI target is a str of Unicode text, not {name!r}")
@@ -155,10 +153,10 @@ def register_ffi_target(
 
 
 def register_own(name: str, address: int, keep: object = None) -> None:
-    """Register a handler of cyxla's own, under any name, with the plugin or for the next one.
+    """Register one of cyxla's own handlers, now or when a plugin is loaded.
 
-    Unlike a user's it is registered whatever `jax_targets` says. `keep` is held for the life of the
-    process: the handler's memory. Errors as for `register_ffi_target`, for a plugin that is loaded.
+    Unlike a user's handler, it does not depend on `jax_targets`. `keep` owns the handler's memory
+    and lives as long as the process. If the plugin is loaded, raises like `register_ffi_target`.
     """
     target = _Target(None, address, keep)
     with _lock:
@@ -168,14 +166,14 @@ def register_own(name: str, address: int, keep: object = None) -> None:
 
 
 def registration(name: str) -> Registration | None:
-    """Return what became of a target; None if nobody offered it to the process's plugin."""
+    """Return the outcome of a target's registration, None if it was never registered."""
     return _registrations.get(name)
 
 
 def platform_targets(
     platform: str, library: Path | None = None
 ) -> Iterator[tuple[str, object, int]]:
-    """Yield name, capsule or dict, and API version of the handlers that JAX's packages ship.
+    """Yield name, capsule or dict, and API version of each handler in JAX's packages.
 
     Raises:
         ImportError: the packages are not installed.
@@ -195,9 +193,9 @@ def attach(
 ) -> None:
     """Register targets with the plugin that was just loaded, and later ones as they come.
 
-    With `register_earlier` the targets that were registered before and those of jaxlib follow at
-    once; without, the former are forgotten. What the plugin does not take is a RuntimeWarning for
-    a target of the user's: by now the plugin cannot be given back.
+    With `register_earlier`, registers jaxlib's targets and those that the user registered earlier;
+    without it, drops the latter. A refused user's target is only a RuntimeWarning, because the
+    plugin is already loaded.
     """
     global _attached, _jaxlib_count, _jaxlib_fault
     with _lock:
@@ -242,8 +240,8 @@ def _add(name: str, target: _Target) -> None:
             return
         if other.address != target.address and other.is_for(target.platforms):
             raise ArgumentError(
-                f"FFI target {name!r} is registered already, with another function, and a name "
-                "keeps its first function: choose another name"
+                f"FFI target {name!r} is already registered with another function, and "
+                "registrations are permanent: choose another name"
             )
     if _attached is not None:
         own = _own_platforms(_attached.platform)
@@ -263,7 +261,7 @@ def _register(
         raise
     version = ".".join(map(str, handler))
     if handler <= plugin:
-        return Registration(True, f"registered as it is (XLA FFI {version})")
+        return Registration(True, f"registered unchanged (XLA FFI {version})")
     own = ".".join(map(str, plugin))
     return Registration(True, f"adapted from XLA FFI {version} to the plugin's {own}")
 
@@ -272,7 +270,7 @@ def _register_jaxlib_targets(attached: _Attached, library: Path | None) -> tuple
     platform = attached.platform
     count = 0
     fault: Exception | None = None
-    # Programs that call none of them run without; those that do say which one is missing.
+    # A program that needs a missing handler fails to compile with an error that names it.
     try:
         for name, handler, api_version in platform_targets(platform, library):
             if name in _CALLBACK_TARGETS or name in _targets:
@@ -301,7 +299,7 @@ def _offer_gpu(
     addresses: Mapping[str, int],
     attached: _Attached,
 ) -> Error | None:
-    """Register a handler of several stages, or of the old API; return the error if there is one."""
+    """Register a GPU handler, which may have stages or the old API; return the error, if any."""
     try:
         attached.register_gpu(name, api_version, addresses)
     except Error as error:
@@ -327,12 +325,12 @@ def _xla_platforms(name: str, platform: str | None) -> frozenset[str] | None:
         return _own_platforms(platform)
     raise ArgumentError(
         f"unknown platform {platform!r} of the FFI target {name!r}; known are "
-        f"{', '.join(_XLA_PLATFORMS)}, and None for that of the process's plugin"
+        f"{', '.join(_XLA_PLATFORMS)}, and None for the platform of the process's plugin"
     )
 
 
 def _own_platforms(platform: str) -> frozenset[str]:
-    """Return XLA's name for a plugin's platform; an unknown one is called by its own name."""
+    """Return XLA's names for a plugin's platform; an unknown platform keeps its name."""
     return _XLA_PLATFORMS.get(platform, frozenset({platform}))
 
 

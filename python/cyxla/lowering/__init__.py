@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a JAX function to a program. Importing this package does not import JAX."""
+"""Lowers JAX functions to programs. Importing this package does not import JAX."""
 
 from cyxla.lowering.lower import LARGE_CONSTANTS_BYTES, lower
 

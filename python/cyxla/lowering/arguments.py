@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The arguments that a function is lowered for: their leaves, names and dtypes.
+"""Checks the arguments that a function is lowered for, and names their leaves.
 
 Imports jax; only `cyxla.lowering` imports this module.
 """
@@ -30,7 +30,7 @@ __all__ = [
 _ShapeDtypeStruct: Any = jax.ShapeDtypeStruct  # without annotations in some versions of JAX
 _WIDE_TYPES: Final = (ElementType.F64, ElementType.S64, ElementType.U64, ElementType.C128)
 _PYTHON_SCALARS: Final = (bool, int, float, complex)
-_MAX_BYTES: Final = 2**63 - 1  # what XLA counts them with
+_MAX_BYTES: Final = 2**63 - 1  # XLA counts bytes in an int64
 
 
 class Leaf(NamedTuple):
@@ -42,7 +42,7 @@ class Leaf(NamedTuple):
 
     @property
     def is_wide(self) -> bool:
-        """Whether JAX would narrow it without x64: 64-bit numbers, and complex128."""
+        """Whether JAX would narrow it without x64: a 64-bit number or complex128."""
         if isinstance(self.value, _PYTHON_SCALARS) and not isinstance(self.value, np.generic):
             return False
         if is_key_type(self.value.dtype):
@@ -51,11 +51,12 @@ class Leaf(NamedTuple):
 
 
 def declared_leaves(function: Callable[..., Any], arguments: object) -> tuple[Leaf, ...]:
-    """Every leaf of `arguments` in JAX's flatten order, checked.
+    """Return the checked leaves of `arguments` in JAX's flatten order.
 
     Raises:
-        ArgumentError: `arguments` is no list or tuple, a leaf is no array, or its shape is none.
-        LoweringError: a leaf has a symbolic dimension or a dtype without an element type.
+        ArgumentError: `arguments` is not a list or tuple, a leaf is not an array, or its shape is
+            invalid.
+        LoweringError: a leaf has a symbolic dimension, an unsupported dtype or several devices.
     """
     if not isinstance(arguments, list | tuple):
         raise ArgumentError(
@@ -74,17 +75,16 @@ def declared_leaves(function: Callable[..., Any], arguments: object) -> tuple[Le
 
 
 def specifications(arguments: Sequence[Any]) -> tuple[Any, ...]:
-    """The arguments with a bare ShapeDtypeStruct for every leaf, for `jax.jit(...).trace`.
+    """Return the arguments for `jax.jit(...).trace`, with a ShapeDtypeStruct for every leaf.
 
-    Shardings and concrete values are left behind. Python scalars get JAX's default dtypes, so this
-    depends on whether x64 is enabled.
+    Drops shardings and values. Python scalars get JAX's default dtypes, which depend on x64.
     """
 
     def specification(value: Any) -> Any:
         if isinstance(value, _PYTHON_SCALARS) and not isinstance(value, np.generic):
             dtype = jax.dtypes.canonicalize_dtype(type(value))
             return _ShapeDtypeStruct((), dtype, weak_type=True)
-        if is_key_type(value.dtype):  # which JAX lowers to uint32, with a dimension more
+        if is_key_type(value.dtype):  # JAX lowers it to uint32 with one more dimension
             return _ShapeDtypeStruct(tuple(value.shape), value.dtype)
         dtype = np.dtype(value.dtype).newbyteorder("=")
         shape = tuple(int(dimension) for dimension in value.shape)
@@ -94,9 +94,9 @@ def specifications(arguments: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def advice_on_numbers(function: Callable[..., Any], arguments: Sequence[Any]) -> str:
-    """What to write where a list of numbers was meant as an array, or as the shape of one.
+    """Return advice for a list of numbers that was meant as an array or a shape, if there is one.
 
-    JAX takes it as a pytree of scalars, so this is for the error of a function that does not.
+    JAX accepts it as a pytree of scalars, so it shows up only as an error of the function.
     """
     names = _parameter_names(function, len(arguments))
     for index, (name, argument) in enumerate(zip(names, arguments, strict=True)):
@@ -120,18 +120,18 @@ def _holds_numbers(value: Any) -> bool:
 
 
 def path_names(root: str, tree: Any) -> tuple[str, ...]:
-    """`root` followed by JAX's key path for every leaf of a pytree."""
+    """Return `root` followed by JAX's key path, for every leaf of a pytree."""
     paths = jax.tree_util.tree_flatten_with_path(tree)[0]
     return tuple(root + jax.tree_util.keystr(path) for path, _ in paths)
 
 
 def is_key_type(dtype: Any) -> bool:
-    """Whether it is the dtype of JAX's typed PRNG keys."""
+    """Return whether it is a dtype of JAX's typed PRNG keys."""
     return bool(jax.numpy.issubdtype(dtype, jax.dtypes.prng_key))
 
 
 def unsupported_dtype(dtype: Any) -> str | None:
-    """Why an array of this dtype can be no input or output, or None when it can."""
+    """Return why an array of this dtype cannot be an input or output, or None if it can."""
     if dtype == jax.dtypes.float0:
         return "float0, JAX's type for derivatives of integers, has no bytes; leave it out"
     if is_key_type(dtype):
@@ -162,7 +162,7 @@ def _check_leaf(value: Any, where: str) -> None:
     if not (hasattr(value, "shape") and hasattr(value, "dtype")):
         raise ArgumentError(
             f"{where}: expected a jax.ShapeDtypeStruct or an array, got"
-            f" {type(value).__name__} {value!r}; bind what is no array with functools.partial"
+            f" {type(value).__name__} {value!r}; bind other values with functools.partial"
         )
     reason = unsupported_dtype(value.dtype)
     if reason is not None:
@@ -181,11 +181,13 @@ def _check_leaf(value: Any, where: str) -> None:
             )
         _check_dimension(dimension, value.shape, where)
     shape = tuple(map(int, value.shape))
-    # Of a key at least: its uint32s are JAX's affair.
+    # For a key this is a lower bound: JAX decides how many uint32s it has.
     element_type = ElementType.U32 if is_key_type(value.dtype) else element_type_of(value.dtype)
     num_bytes = ArrayType(element_type, shape).size_bytes
     if num_bytes > _MAX_BYTES:
-        raise ArgumentError(f"{where}: {num_bytes} bytes for the shape {value.shape} are too many")
+        raise ArgumentError(
+            f"{where}: the shape {value.shape} takes {num_bytes} bytes, which overflows an int64"
+        )
 
 
 def _check_dimension(dimension: Any, shape: tuple[Any, ...], where: str) -> None:
@@ -195,12 +197,12 @@ def _check_dimension(dimension: Any, shape: tuple[Any, ...], where: str) -> None
         is_dimension = False
     if not is_dimension:
         raise ArgumentError(
-            f"{where}: dimension {dimension!r} of shape {shape} is no integer that is 0 or more"
+            f"{where}: dimension {dimension!r} of shape {shape} is not an integer of at least 0"
         )
 
 
 def _parameter_names(function: Callable[..., Any], count: int) -> list[str]:
-    """Names of the first `count` positional parameters, as far as they can be known."""
+    """Return the names of the first `count` positional parameters, arg<index> if unknown."""
     try:
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):  # some callables implemented in C have no signature

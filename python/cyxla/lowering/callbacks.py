@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rewrites the calls of Python in a module of JAX's, so that cyxla's own handler can answer them.
+"""Rewrites the Python callbacks in a module that JAX lowered, so that cyxla's handler answers them.
 
-JAX numbers the functions of each lowering from 0, and its own client passes the list along with
-every execution. Here a call names its function by a number of the process instead. For ordered
-effects JAX gives main a token parameter and a token result, to chain one execution to the next:
-cyxla's executions are synchronous, so main makes the first token itself and drops the last.
+JAX numbers the functions of each lowering from 0, and its client passes them to every execution.
+Here a call refers to its function by a number that is unique in the process. For ordered effects
+JAX adds a token parameter and a token result, which chain executions. cyxla's executions are
+synchronous, so main makes the first token itself and drops the last.
 
-Imports jax; only `cyxla.tracing` imports this module.
+Imports jax; only `cyxla.lowering.tracing` imports this module.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ __all__ = ["TARGETS", "HostCalls"]
 TARGETS: Final = frozenset(
     {"xla_ffi_python_cpu_callback", "xla_ffi_partitioned_python_cpu_callback"}
 )
-"""The custom-call targets by which JAX calls Python, and which cyxla answers."""
+"""JAX's custom-call targets for Python callbacks that cyxla supports."""
 
 _CONFIG: Final = "mhlo.backend_config"
 _SHARDING: Final = "sdy.sharding"
@@ -44,10 +44,10 @@ _TOKEN: Final = "!stablehlo.token"
 
 
 class HostCalls:
-    """The calls of Python in one module, and the functions behind them.
+    """The Python callbacks in one module.
 
-    `functions` is JAX's list for the lowering, by the numbers in the module. They are called with
-    the setting `x64` of JAX that they were lowered with.
+    `functions` is JAX's list for the lowering, indexed by the numbers in the module. A function is
+    called with the setting `x64` that it was lowered with.
     """
 
     def __init__(self, functions: Sequence[Callable[..., Any]], *, x64: bool) -> None:
@@ -56,11 +56,11 @@ class HostCalls:
         self._made: dict[int, HostCallback] = {}
 
     def bind(self, module: Operation) -> None:
-        """Let each call name its function by the process's number, and free main of tokens.
+        """Renumber the functions in the calls, and remove token parameters and results from main.
 
         Raises:
-            LoweringError: a call that names none of the functions, or that passes or returns an
-                array whose elements have no whole bytes.
+            LoweringError: a call refers to none of the functions, or passes or returns an array
+                whose elements are smaller than a byte.
         """
         for call in list(operations_named(module, "stablehlo.custom_call")):
             if _target(call) in TARGETS:
@@ -70,15 +70,15 @@ class HostCalls:
             module.verify()
 
     def of_program(self, name: str) -> HostCallbacks | None:
-        """What a program with the module must hold on to; None where nothing is called."""
+        """Return the functions that a program with the module must own, None if there are none."""
         return HostCallbacks(name, tuple(self._made.values())) if self._made else None
 
     def _bind_call(self, operation: Operation) -> None:
         index = _function_index(operation)
         if index is None or index >= len(self._functions):
             raise LoweringError(
-                f"it has a custom call {_target(operation)} that names none of its host callbacks;"
-                " call Python with jax.pure_callback, jax.experimental.io_callback or"
+                f"it has a custom call {_target(operation)} that refers to none of its host"
+                " callbacks; call Python with jax.pure_callback, jax.experimental.io_callback or"
                 " jax.debug.callback"
             )
         _refuse_types(operation)
@@ -87,7 +87,7 @@ class HostCalls:
             self._made[index] = HostCallback(function, _where(operation))
         number = ir.IntegerAttr.get(ir.IntegerType.get_unsigned(64), self._made[index].number)
         operation.attributes[_CONFIG] = ir.DictAttr.get({"index": number})
-        if _SHARDING in operation.attributes:  # of one device, and older plugins need not know it
+        if _SHARDING in operation.attributes:  # for one device; older plugins may not know it
             del operation.attributes[_SHARDING]
 
 
@@ -116,14 +116,13 @@ def _function_index(operation: Operation) -> int | None:
 
 
 def _call(function: Callable[..., Any], x64: bool, *arguments: Any) -> Any:
-    # What this thread's JAX does just now is no business of the callback's: it may trace, and it
-    # may have other dtypes.
+    # The calling thread may be tracing, or have another x64 setting.
     with jax.enable_x64(x64), jax.ensure_compile_time_eval():
         return function(*arguments)
 
 
 def _where(operation: Operation) -> str:
-    """JAX's primitive and the user's line, as far as the operation's location tells."""
+    """Return JAX's primitive and the user's source line, if the operation's location has them."""
     location = str(operation.location)
     primitive = re.search(r'"[^"]*?(\w*(?:callback|print)\w*)', location)
     line = re.search(r'"([^"]+)":(\d+)', location)

@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Everything of JAX that is not its public interface, each with what cyxla needs it for.
-
-No other module imports `jax._src` or `jaxlib._jax`: a new version of JAX that moves one of them is
-seen here.
-"""
+"""Uses JAX's internals. No other module imports `jax._src` or `jaxlib._jax`."""
 
 from __future__ import annotations
 
@@ -26,21 +22,21 @@ __all__ = [
     "is_x64_enabled",
 ]
 
-# The modules whose caches hold what a trace leaves behind.
+# The modules whose caches keep traces alive.
 _CACHING_MODULES: Final = ("jax._src.core", "jax._src.interpreters.pxla", "jax._src.pjit")
 
 
 def is_x64_enabled() -> bool:
-    """Whether 64-bit types are enabled on this thread. `jax.config.jax_enable_x64` is global."""
+    """Return whether this thread enables 64-bit types; `jax.config.jax_enable_x64` is global."""
     return bool(_needed("jax._src.config", "enable_x64").value)
 
 
 @contextlib.contextmanager
 def constants_in_module() -> Iterator[None]:
-    """Keep the arrays that a function closes over in its module.
+    """Keep the arrays that a function closes over as constants of its module.
 
-    Otherwise JAX may make parameters of them, which native callers do not pass. Versions without
-    the setting always keep them.
+    Otherwise JAX may turn them into parameters, which native callers do not pass. JAX versions
+    without the setting always keep them.
     """
     state = getattr(_module("jax._src.config"), "use_simplified_jaxpr_constants", None)
     with contextlib.nullcontext() if state is None else state(False):
@@ -48,7 +44,7 @@ def constants_in_module() -> Iterator[None]:
 
 
 def host_callbacks_of(lowered: jax.stages.Lowered) -> Sequence[Any]:
-    """The Python functions that a lowered function calls, in the order of its custom calls."""
+    """Return the Python functions that a lowered function calls, indexed as in its custom calls."""
     lowering = getattr(lowered, "_lowering", None)
     arguments = getattr(lowering, "compile_args", None)
     if arguments is None:
@@ -58,34 +54,32 @@ def host_callbacks_of(lowered: jax.stages.Lowered) -> Sequence[Any]:
 
 
 def forget(jaxpr: Any) -> None:
-    """Let JAX drop a trace that will not be used again.
+    """Remove a trace from JAX's caches.
 
-    With keep_unused, the caches of JAX 0.11 and later hold values that hold their own weakly held
-    keys, so each lowering, and every array that the function closed over, would stay in memory.
-    Where JAX has no such cache there is nothing to drop.
+    With keep_unused, JAX 0.11 and later cache values that refer to their own weakly held keys. Each
+    lowering, and every array that the function closes over, would stay in memory.
     """
     if not isinstance(jaxpr, jax_core.Jaxpr):
         return  # older versions trace to a ClosedJaxpr, which they drop themselves
     for module in filter(None, map(_module, _CACHING_MODULES)):
         for cache in list(vars(module).values()):
             if not isinstance(cache, type) and hasattr(cache, "evict_weakref"):
-                # A cache with keys of another kind may be unable to compare them with this one.
+                # A cache with keys of another type may not be able to compare them with this one.
                 with contextlib.suppress(TypeError):
                     cache.evict_weakref(jaxpr)
 
 
 def count_flops(artifact: bytes) -> float | None:
-    """Floating-point operations of one execution by XLA's cost analysis; None without a count.
+    """Return the floating-point operations of one execution, by XLA's cost analysis.
 
-    It is an estimate for the reader, so a failure of the analysis, or a jaxlib without it, counts
-    as no count.
+    Returns None if the analysis fails or jaxlib does not have it; the number is only informative.
     """
     try:
         extension = importlib.import_module("jaxlib._jax")
         computation = extension.mlir.mlir_module_to_xla_computation(artifact, use_tuple_args=False)
         module = computation.as_hlo_module()
         flops = extension.hlo_module_cost_analysis(backend.get_backend(), module).get("flops")
-    except Exception:  # XlaRuntimeError, AttributeError and what else the analysis raises
+    except Exception:  # XlaRuntimeError, AttributeError and others
         return None
     return float(flops) if flops is not None and flops >= 0 else None
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`lower`: from a JAX function to a Program.
+"""`lower`, which makes a Program from a JAX function.
 
-Importing this module needs no jax; `lower` itself does.
+Only the call imports jax, not this module.
 """
 
 from __future__ import annotations
@@ -24,12 +24,11 @@ from cyxla.program.signature import identifier
 
 __all__ = ["LARGE_CONSTANTS_BYTES", "lower"]
 
-# From here lowering and compiling may take twice as long as with arguments, as XLA computes with
-# constants in advance: 48 ms instead of 21 for the sine of 256 KiB, 2 s for that of 16 MiB. Below
-# it is hard to see: 25 ms for 64 KiB.
+# XLA folds constants, so lowering and compiling slow down: the sine of 256 KiB takes 48 ms as a
+# constant and 21 ms as an argument; 16 MiB take 2 s, 64 KiB only 25 ms.
 LARGE_CONSTANTS_BYTES: Final = 256 * 1024
 
-# By which plugins are found and chosen.
+# The environment variables that affect the choice of the plugin.
 _VARIABLES: Final = (
     PLUGIN_ENVIRONMENT_VARIABLE,
     PLATFORM_ENVIRONMENT_VARIABLE,
@@ -46,53 +45,49 @@ def lower(
     name: str | None = None,
     x64: bool | None = None,
 ) -> Program:
-    """Lower a JAX function for arguments of the given shapes and dtypes.
+    """Return a JAX function lowered for arguments of the given shapes and dtypes.
 
-    No plugin is needed, and nothing of the caller's JAX state changes: not its configuration, and
-    not what `jax.jit` has cached. Safe from several threads at once. JAX starts its own default
-    backend to lower anything; where that would be a GPU, the environment variable JAX_PLATFORMS=cpu
-    keeps JAX away from it, and programs for any platform can be lowered all the same.
+    Lowering needs no plugin, changes neither JAX's configuration nor its caches for `jax.jit`, and
+    is thread-safe. JAX starts its default backend to lower; set JAX_PLATFORMS=cpu to keep it off a
+    GPU, which still allows lowering for any platform.
 
     The program takes every declared leaf, used or not, in JAX's flatten order (`Program.inputs`),
-    and returns every leaf of the result (`Program.outputs`). Donation is ignored: the caller keeps
-    its memory. To bind static arguments, use functools.partial.
+    and returns every leaf of the result (`Program.outputs`). Donation is ignored. Bind static
+    arguments with functools.partial.
 
-    For the CPU the function may call Python: `jax.pure_callback`, `jax.experimental.io_callback`,
-    `jax.debug.print` and `jax.debug.callback`, ordered ones too. Such a program has
-    `Program.needs_python` set and belongs to this process.
+    On the CPU the function may call Python: `jax.pure_callback`, `jax.experimental.io_callback`,
+    `jax.debug.print` and `jax.debug.callback`, ordered or not. Such a program has
+    `Program.needs_python` set and cannot leave this process.
 
     Args:
-        function: a plain or jitted function, a functools.partial, the result of `jax.grad` and the
-            like, or any other callable that JAX can trace.
+        function: a plain or jitted function, a functools.partial, the result of `jax.grad`, or any
+            other callable that JAX can trace.
         arguments: one entry for each positional parameter: a `jax.ShapeDtypeStruct`, an array that
             stands for its shape and dtype, or a pytree of these. `np.ones(3)` declares float64;
             `jnp.ones(3)` and Python scalars have the dtypes that `jax.jit` gives them, float32
-            unless 64-bit types are enabled. A typed PRNG key is an input of uint32, with the words
-            of `jax.random.key_data` as its last dimension; results that are keys are the same.
-        platform: JAX's lowering platform: "cpu", "cuda", "rocm" or "tpu". None takes that of the
-            loaded plugin, else that of the plugin that `find_plugin` would choose, else "cpu".
-            Plugins are looked for once, and again when `sys.path` or an environment variable that
-            names one has changed: CYXLA_PJRT_PLUGIN, CYXLA_PLATFORM, TPU_LIBRARY_PATH or
-            PJRT_NAMES_AND_LIBRARY_PATHS.
-        name: name of the program; None takes the function's.
+            unless 64-bit types are enabled. A typed PRNG key becomes an input of uint32 with the
+            words of `jax.random.key_data` as its last dimension, and so does a result.
+        platform: JAX's lowering platform: "cpu", "cuda", "rocm" or "tpu". None means the platform
+            of the loaded plugin, else of the plugin that `find_plugin` would return, else "cpu".
+            The search for plugins is cached until `sys.path`, CYXLA_PJRT_PLUGIN, CYXLA_PLATFORM,
+            TPU_LIBRARY_PATH or PJRT_NAMES_AND_LIBRARY_PATHS changes.
+        name: the program's name; None means the function's.
         x64: whether to trace with 64-bit types enabled, as `jax.enable_x64` does. None enables
-            them when a declared leaf is 64 bits wide (complex128 included), and follows JAX's own
-            setting otherwise. With them enabled, JAX's default dtypes inside the function are 64
-            bits wide too.
+            them if a declared leaf is 64 bits wide (or complex128), and follows JAX's setting
+            otherwise. If enabled, JAX's default dtypes inside the function are 64 bits wide too.
 
-    Arrays that the function closes over become constants of the program. When they have more than
-    `LARGE_CONSTANTS_BYTES` (256 KiB) together, a `LargeConstantsWarning` says which to pass as
-    arguments. Constants with one value throughout do not count, as they take no space.
+    Arrays that the function closes over become constants of the program. If they exceed
+    `LARGE_CONSTANTS_BYTES` (256 KiB) together, a `LargeConstantsWarning` lists the largest. Arrays
+    with all elements equal do not count, because they take no space.
 
     Raises:
-        ArgumentError: an argument of `lower` itself is wrong, or the environment variable
-            PJRT_NPROC (NPROC) is so large that JAX would hang.
-        PluginError: an unknown platform.
-        LoweringError: the function cannot be traced, or needs something that native callers cannot
-            give: symbolic dimensions, host callbacks on other platforms than the CPU, several
-            devices, dtypes without a layout in host memory. What JAX raised is its `__cause__`.
-            Also without jax, and where JAX would end the process over the environment variable
-            XLA_FLAGS.
+        ArgumentError: an argument of `lower` is invalid, or the environment variable PJRT_NPROC
+            (NPROC) is so large that JAX would hang.
+        PluginError: the platform is unknown.
+        LoweringError: the function cannot be traced, or needs a feature that programs lack:
+            symbolic dimensions, host callbacks on other platforms than the CPU, several devices,
+            dtypes without a layout in host memory. Its `__cause__` is JAX's exception. Also if jax
+            is not installed, or would abort on the environment variable XLA_FLAGS.
     """
     if not callable(function):
         raise ArgumentError(f"function must be callable, got {type(function).__name__}")
@@ -124,10 +119,10 @@ def _warn_of_large(constants: tuple[ArrayType, ...], name: str) -> None:
     )
     more = f" and {len(largest) - 3} more" if len(largest) > 3 else ""
     warnings.warn(
-        f"program {name!r} has constants of {total} bytes: {shown}{more}. They make it slow to"
-        " lower and compile, and are copied into it. Pass the arrays that the function closes over"
-        " as arguments; if they are wanted as they are, silence this with warnings.filterwarnings("
-        "'ignore', category=cyxla.LargeConstantsWarning)",
+        f"program {name!r} has constants of {total} bytes: {shown}{more}. They are copied into it"
+        " and make it slow to lower and compile. Pass the arrays that the function closes over as"
+        " arguments, or silence this with warnings.filterwarnings('ignore',"
+        " category=cyxla.LargeConstantsWarning)",
         LargeConstantsWarning,
         stacklevel=3,
     )
@@ -140,7 +135,7 @@ def _checked_name(function: Callable[..., Any], name: str | None) -> str:
             inner = inner.func
         return identifier(getattr(inner, "__name__", type(inner).__name__))
     if not isinstance(name, str) or not name:
-        raise ArgumentError(f"name must be a string that is not empty, got {name!r}")
+        raise ArgumentError(f"name must be a non-empty string, got {name!r}")
     if not is_utf8(name):
         raise ArgumentError(f"name {name!r} cannot be written in UTF-8: surrogates not allowed")
     return name
@@ -166,8 +161,8 @@ def _default_platform() -> str:
 
 @functools.lru_cache(maxsize=1)
 def _found_platform(variables: tuple[str | None, ...], path: tuple[str, ...]) -> str:
-    """The platform of `find_plugin`, which takes longer than lowering a small function.
+    """Return the platform of `find_plugin`, which takes longer than lowering a small function.
 
-    The arguments are what the result hangs on; an error is not remembered.
+    The arguments are the cache's key; errors are not cached.
     """
     return discovery.find_plugin().platform

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MLIR modules: from what JAX lowers to a portable artifact with a checked signature.
+"""Turns the MLIR modules that JAX lowers into portable artifacts with a checked signature.
 
-Imports jax, so callers import this module when they need it. Serializing rewrites the module it is
-given, and JAX keeps the modules that it lowers: a module of JAX's is cloned first.
+Imports jax, so callers import this module on use. Serializing rewrites a module, and JAX keeps the
+modules that it lowers, so they are cloned first.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ __all__ = [
     "with_destinations",
 ]
 
-Operation: TypeAlias = Any  # jaxlib's MLIR bindings carry no annotations that mypy can follow
+Operation: TypeAlias = Any  # mypy cannot follow the annotations of jaxlib's MLIR bindings
 
 _ELEMENT_TYPES: Final = {
     "i1": ElementType.PRED,
@@ -64,7 +64,7 @@ _ELEMENT_TYPES: Final = {
     "f8E8M0FNU": ElementType.F8E8M0FNU,
 }
 
-# Attributes by which JAX marks the parameters that it adds to the declared ones.
+# JAX's attributes of parameters that it adds to the declared ones.
 _ADDED_PARAMETERS: Final = {
     "jax.token": "ordered effects (jax.token)",
     "jax.global_constant": "symbolic dimensions or several platforms (jax.global_constant)",
@@ -77,7 +77,7 @@ _DONATION_ATTRIBUTES: Final = ("tf.aliasing_output", "jax.buffer_donor")
 
 
 class Artifact(NamedTuple):
-    """A module ready for a plugin, and what its main function takes and returns."""
+    """A module that a plugin can compile, and the types of its inputs, outputs and constants."""
 
     code: bytes
     version: str
@@ -89,21 +89,21 @@ class Artifact(NamedTuple):
 
 
 def current_version() -> str:
-    """The StableHLO version of the installed jaxlib, such as "1.17.0"."""
+    """Return the StableHLO version of the installed jaxlib, such as "1.17.0"."""
     return str(stablehlo.get_current_version())
 
 
 def portable_artifact(
     module: ir.Module, name: str, edit: Callable[[Operation], object] | None = None
 ) -> Artifact:
-    """The module as portable artifact at jaxlib's own version, renamed, without locations.
+    """Return the module as a portable artifact of jaxlib's version, renamed, without locations.
 
-    Donation marks are removed. `edit` changes the copy first, while it has locations.
+    Donation attributes are removed. `edit` may change the copy before its locations are removed.
 
     Raises:
         LoweringError: JAX added parameters to the declared ones, the module is for several
-            devices, or a parameter or result has no element type. The text has no name of the
-            function, the caller adds it.
+            devices, or a parameter or result has no element type. The caller adds the function's
+            name to the message.
     """
     with module.context:
         own_module = _clone(module)
@@ -129,10 +129,10 @@ def portable_artifact(
 
 
 def with_destinations(program: Program) -> tuple[Program, tuple[int, ...]]:
-    """The program with one more parameter for each output that is not empty, and those outputs.
+    """Return the program with a further parameter for each non-empty output, and these outputs.
 
-    The parameters follow the declared ones and are not used. Each is marked as the memory that its
-    output is written to, so a caller that donates a buffer there finds the result in it.
+    The parameters follow the declared ones and are not read. Each is aliased with its output: a
+    caller that donates a buffer for it finds the result in that buffer.
 
     Raises:
         UnsupportedError: the installed jaxlib cannot read or write the program.
@@ -168,7 +168,7 @@ def _clone(module: ir.Module) -> ir.Module:
 
 
 def main_function(module: Operation) -> Operation:
-    """The function that a plugin executes."""
+    """Return the function that a plugin executes."""
     for operation in module.regions[0].blocks[0].operations:
         name = operation.operation.attributes
         if "sym_name" in name and ir.StringAttr(name["sym_name"]).value == "main":
@@ -188,7 +188,7 @@ def _refuse_several_devices(module: Operation) -> None:
 
 
 def parameter_attributes(main: Operation) -> list[dict[str, Any]]:
-    """The attributes of each parameter; no list at all where none has any."""
+    """Return the attributes of each parameter; an empty list if none has any."""
     if "arg_attrs" not in main.attributes:
         return []
     return [{named.name: named.attr for named in entry} for entry in main.attributes["arg_attrs"]]
@@ -229,7 +229,7 @@ def _array_type(value: ir.Type, side: str) -> ArrayType:
 
 
 def is_array_type(value: ir.Type) -> bool:
-    """Whether an array in host memory can have the type."""
+    """Return whether an array in host memory can have the type."""
     with contextlib.suppress(LoweringError):
         _array_type(value, "value")
         return True
@@ -237,10 +237,10 @@ def is_array_type(value: ir.Type) -> bool:
 
 
 def operations_named(root: Operation, *names: str) -> Iterator[Operation]:
-    """The operations inside `root` that have one of these names.
+    """Yield the operations inside `root` that have one of these names.
 
-    Not with MLIR's walk: it turns what a signal handler raises during a visit, KeyboardInterrupt
-    included, into a RuntimeError.
+    Does not use MLIR's walk, which turns an exception from a signal handler, such as
+    KeyboardInterrupt, into a RuntimeError.
     """
     outer = [root]
     while outer:
@@ -261,12 +261,12 @@ def _custom_call_targets(module: Operation) -> tuple[str, ...]:
 
 
 def _constants(module: Operation) -> tuple[ArrayType, ...]:
-    """The constants with several elements that are not all equal."""
+    """Return the types of the constants whose elements are not all equal."""
     return tuple(
         _array_type(constant.results[0].type, "constant")
         for constant in operations_named(module, "stablehlo.constant")
         if math.prod(constant.results[0].type.shape) > 1
-        and is_array_type(constant.results[0].type)  # integers smaller than a byte are not
+        and is_array_type(constant.results[0].type)  # excludes integers smaller than a byte
         and not _is_splat(constant)
     )
 
@@ -275,5 +275,5 @@ def _is_splat(constant: Operation) -> bool:
     try:
         return bool(constant.attributes["value"].is_splat)
     except TypeError:  # the bindings have no class for complex values
-        # Inside its function, printing one operation numbers all values of the function.
+        # Print a clone: printing the operation itself numbers all values of its function.
         return _ELIDED not in constant.clone(ip=False).get_asm(large_elements_limit=1)

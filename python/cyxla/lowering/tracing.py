@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traces a JAX function and checks that native code can call what comes out.
+"""Traces a JAX function and checks that native code can call the result.
 
-Imports jax, so `lower` imports this module when a function is lowered.
+Imports jax, so `lower` imports this module on use.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _EFFECT_ADVICE: Final = {
 def trace_program(
     function: Callable[..., Any], arguments: Any, *, platform: str, name: str, x64: bool | None
 ) -> tuple[Program, tuple[ArrayType, ...]]:
-    """The program of a function for a platform, and its constants of more than one value.
+    """Return a function's program, and the types of its constants whose elements differ.
 
     See `cyxla.lower` for arguments and errors.
     """
@@ -99,7 +99,7 @@ def _named(names: Sequence[str], types: Sequence[ArrayType], side: str) -> tuple
 
 
 def _refuse_host_callbacks(jaxpr: Any, platform: str) -> None:
-    """Raise LoweringError when the function calls back into Python, naming each place."""
+    """Raise LoweringError if the function calls back into Python, naming each call."""
     calls = [
         f"{equation.primitive.name} at {source_info_util.summarize(equation.source_info)}"
         for equation in _equations(jaxpr)
@@ -114,7 +114,7 @@ def _refuse_host_callbacks(jaxpr: Any, platform: str) -> None:
 
 
 def _refuse_other_calls(targets: Sequence[str]) -> None:
-    """Refuse ways to call Python that only JAX's own client can answer."""
+    """Raise LoweringError for callbacks that only JAX's own client supports."""
     others = [target for target in targets if _PYTHON_TARGET.fullmatch(target)]
     others = [target for target in others if target not in callbacks.TARGETS]
     if others:
@@ -126,7 +126,7 @@ def _refuse_other_calls(targets: Sequence[str]) -> None:
 
 
 def _equations(jaxpr: Any) -> Iterator[Any]:
-    """The equations of a jaxpr and of those inside it, each once however often it is called."""
+    """Yield the equations of a jaxpr and of all jaxprs inside it, each once."""
     found, seen = [getattr(jaxpr, "jaxpr", jaxpr)], set[int]()
     while found:
         one = found.pop()
@@ -137,13 +137,12 @@ def _equations(jaxpr: Any) -> Iterator[Any]:
 
 
 def _refuse_effects(jaxpr: Any, permitted: frozenset[str]) -> None:
-    # A jax.Ref that the function makes for itself is gone when the function returns.
+    # A jax.Ref that the function creates itself is not a side effect.
     names = {type(effect).__name__ for effect in jaxpr.effects} - {"InternalMutableArrayEffect"}
     names -= permitted
     if names:
         advice = dict.fromkeys(
-            _EFFECT_ADVICE.get(effect, "return what matters as an output")
-            for effect in sorted(names)
+            _EFFECT_ADVICE.get(effect, "return the values as outputs") for effect in sorted(names)
         )
         raise LoweringError(
             f"it has side effects ({', '.join(sorted(names))}), and a program only computes its"
@@ -159,8 +158,8 @@ def _refuse_output_dtypes(names: tuple[str, ...], out_info: Any) -> None:
 
 
 def _trace(function: Callable[..., Any], arguments: Any) -> Any:
-    # A function of our own for every call: JAX caches by function object, keeps what it caches
-    # for as long as that lives, and drops unused arguments of a function that is jitted already.
+    # A new function for every call: JAX caches by function object for that object's lifetime, and
+    # drops unused arguments of a function that is already jitted.
     def declared(*values: Any) -> Any:
         return function(*values)
 
@@ -180,7 +179,7 @@ def _decide_x64(leaves: tuple[Leaf, ...], x64: bool | None) -> bool | None:
 
 @contextlib.contextmanager
 def _tracing_context(x64: bool | None) -> Iterator[None]:
-    """This thread's JAX configuration for one lowering."""
+    """Set this thread's JAX configuration for one lowering."""
     with contextlib.ExitStack() as stack:
         if x64 is not None:
             stack.enter_context(jax.enable_x64(x64))
@@ -190,7 +189,7 @@ def _tracing_context(x64: bool | None) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _advising(advice: Callable[[], str]) -> Iterator[None]:
-    """Add advice, where there is any, to the LoweringError that an exception inside becomes."""
+    """Turn an exception inside into a LoweringError with advice, if there is any."""
     try:
         yield
     except Exception as error:
@@ -202,7 +201,7 @@ def _advising(advice: Callable[[], str]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _naming(name: str, passing: tuple[type[Exception], ...] = ()) -> Iterator[None]:
-    """Turn what is raised inside into a LoweringError that names the function."""
+    """Turn any exception inside into a LoweringError that names the function."""
     try:
         yield
     except passing:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds PJRT plugins and prepares a process for one; nothing here needs compiled code."""
+"""Finds PJRT plugins and prepares a process for one, without compiled code."""
 
 from cyxla.plugins.discovery import available_plugins, find_plugin, rejected_plugins
 from cyxla.plugins.options import OptionValue

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What to do when a plugin cannot be loaded, and which other one would be faster."""
+"""Writes advice for users: how to fix a plugin that fails to load, and which plugin is faster."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _INLINE_OPTION = "asynchronous"
 
 
 def other_platform_advice(platform: str, *, was_preferred: bool) -> str:
-    """Return how to use the CPU in place of a platform that cannot be loaded; empty for "cpu".
+    """Return how to use the CPU after another platform failed to load; empty for "cpu".
 
-    `was_preferred` tells that nobody asked for the platform.
+    `was_preferred` is true if cyxla chose the platform by `PLATFORM_PREFERENCE`.
     """
     if platform == "cpu":
         return ""
@@ -38,9 +38,9 @@ def other_platform_advice(platform: str, *, was_preferred: bool) -> str:
 
 
 def load_advice(platform: str, distribution: str, message: str) -> str:
-    """Return what to install or set after a plugin's failure to load, or an empty string.
+    """Return what to install or set after a plugin failed to load, or an empty string.
 
-    `distribution` is the plugin's, as in `Plugin.source`; `message` is the plugin's own.
+    `distribution` is `Plugin.source`; `message` is the plugin's error.
     """
     if missing := missing_library(message):
         return _library_advice(platform, distribution, missing)
@@ -77,16 +77,16 @@ def _gpu_advice(platform: str) -> str:
         variables = ("CUDA_VISIBLE_DEVICES", "JAX_CUDA_VISIBLE_DEVICES")
         device, driver = _NVIDIA_DEVICES[0], "NVIDIA's driver (nvidia-smi lists its devices)"
     if not there:
-        return f"There is no {device}: install {driver}, or give the container the device"
+        return f"{device} is missing: install {driver}, or give the container the device"
     values = [f"{name}={os.environ[name]}" for name in variables if name in os.environ]
     return f"Check {driver} and {', '.join(values) or variables[0]}"
 
 
 def faster_plugin(name: str, options: Container[str], installed: Sequence[str]) -> str:
-    """Return which CPU plugin would be faster than one, and why; an empty string for none.
+    """Return which CPU plugin is faster than the given one, and why; empty if none is.
 
-    `name` is its `Plugin.source`, `options` are the names of those that it knows, `installed` the
-    sources of all installed plugins.
+    `name` is its `Plugin.source`, `options` the options that it knows, `installed` the sources of
+    all installed plugins.
     """
     if _INLINE_OPTION in options:
         return ""
@@ -94,9 +94,9 @@ def faster_plugin(name: str, options: Container[str], installed: Sequence[str]) 
     where = (
         f"{found} is installed and faster: name its library in CYXLA_PJRT_PLUGIN"
         if found is not None
-        else f"{_FASTEST} is faster: pip install {_FASTEST}, which asks for jax<=0.11.2"
+        else f"{_FASTEST} is faster: pip install {_FASTEST}, which requires jax<=0.11.2"
     )
     return (
-        f"{where}. It has the option {_INLINE_OPTION!r}, and computes on the caller's thread; "
-        f"{name} has not, and hands every call that is not direct to a thread of its own"
+        f"{where}. It has the option {_INLINE_OPTION!r} and computes on the caller's thread; "
+        f"{name} does not, and passes every call that is not direct to a thread of its own"
     )

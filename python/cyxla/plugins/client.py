@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Making a plugin's client, and the environment variables that XLA reads while it is made."""
+"""Makes a plugin's client, and records the environment variables that XLA reads meanwhile."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _variables_at_load: list[Variables] = []
 
 
 def variables_now() -> Variables:
-    """Return the environment variables that decide how XLA compiles, beside its options."""
+    """Return the environment variables that affect how XLA compiles."""
     return tuple((name, os.environ.get(name)) for name in (VARIABLE, *POOL_SIZE_VARIABLES))
 
 
 def variables_at_load() -> tuple[Variables, ...]:
-    """Return these variables at each attempt to load a plugin, the last one's last.
+    """Return these variables at each attempt to load a plugin, in order.
 
-    XLA reads some at the first attempt, others at each, and does not look at them again.
+    XLA reads some at the first attempt only and the others at every attempt, but none later.
     """
     return tuple(_variables_at_load)
 
@@ -44,12 +44,12 @@ def make_client(
     optional: Set[str] = frozenset(),
     threads: int | None = None,
 ) -> tuple[Loaded, dict[str, OptionValue]]:
-    """Make a plugin's client with `load`; return what that returns, and the options given to it.
+    """Make a plugin's client with `load`; return its result and the options that it was given.
 
-    Options named in `optional` are left out when the plugin does not know them.
+    Options in `optional` are dropped if the plugin refuses them.
 
     Raises:
-        PluginError: the plugin cannot be loaded or makes no client. It can be tried again.
+        PluginError: the plugin cannot be loaded or cannot make a client. Callers may try again.
     """
     given = dict(options)
     while True:

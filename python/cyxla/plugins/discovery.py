@@ -1,21 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds PJRT plugins: shared libraries that compile and run programs for one platform.
 
-`available_plugins` lists them in this order, and the first of a platform is its default:
+`available_plugins` lists them in this order; the first one for a platform is its default:
 
 1. the modules that installed packages name in the entry-point group `cyxla.plugins`, by name
-   (see `PluginModule`); these modules are imported, their libraries are not opened;
-2. CPU plugins of known packages, the newest first: `lammps-jax-pjrt-cpu`, `fastatomstruct-xla-cpu`,
-   `xla-cpu-pjrt`;
+   (see `PluginModule`);
+2. the CPU plugins of known packages, newest first: `lammps-jax-pjrt-cpu`,
+   `fastatomstruct-xla-cpu`, `xla-cpu-pjrt`;
 3. JAX's GPU plugins, `jax-cuda13-pjrt`, `jax-cuda12-pjrt`, `jax-rocm7-pjrt`; then the library in
    the environment variable `TPU_LIBRARY_PATH`, and `libtpu`;
 4. other packages in the entry-point groups `xla_plugins` and `jax_plugins`, by name;
-5. what JAX's environment variable `PJRT_NAMES_AND_LIBRARY_PATHS` names.
+5. the libraries in JAX's environment variable `PJRT_NAMES_AND_LIBRARY_PATHS`.
 
-The packages of 2 to 4 are found by their files on disk. They are not imported, and no library is
-opened before the runtime is initialized. Options that JAX takes from its environment variables
-(see `jax_environment`) are among a plugin's `create_options`. What cannot be a plugin of this
-process is left out; `rejected_plugins` tells why.
+Discovery imports the modules of 1 and finds the packages of 2 to 4 by their files. It opens no
+library. `create_options` include the options from JAX's environment variables (see
+`jax_environment`). `rejected_plugins` lists the files that this process cannot load.
 """
 
 from __future__ import annotations
@@ -74,7 +73,7 @@ __all__ = [
     "rejected_plugins",
 ]
 
-# What to install for a platform; of the CPU plugins the newest.
+# For "cpu" this is the newest plugin.
 _PIP_PACKAGES = {
     "cpu": "lammps-jax-pjrt-cpu",
     "cuda": "'jax-cuda13-plugin[with-cuda]'",
@@ -84,32 +83,30 @@ _PIP_PACKAGES = {
 
 
 def available_plugins() -> tuple[Plugin, ...]:
-    """Return every installed plugin, in the order that the module's documentation states."""
+    """Return every installed plugin in order of preference, the default of each platform first."""
     return tuple(found.plugin for found in _configured_candidates() if isinstance(found, Candidate))
 
 
 def rejected_plugins() -> tuple[RejectedPlugin, ...]:
-    """Return what looks like a plugin and cannot be one of this process, with the reasons."""
+    """Return the installed plugins that this process cannot load, each with the reason."""
     return tuple(found for found in _configured_candidates() if isinstance(found, RejectedPlugin))
 
 
 def find_plugin(platform: str | None = None) -> Plugin:
     """Return the plugin to use for a platform.
 
-    The path in the environment variable `CYXLA_PJRT_PLUGIN` wins over installed plugins. Without a
-    platform the one in `CYXLA_PLATFORM` is taken, and without that the first installed one in
-    `PLATFORM_PREFERENCE`.
+    `CYXLA_PJRT_PLUGIN` overrides the installed plugins. The platform defaults to `CYXLA_PLATFORM`,
+    then to the first one in `PLATFORM_PREFERENCE` that has a plugin.
 
     Raises:
-        PluginError: the platform is unknown, nothing is installed for it, the file in
-            `CYXLA_PJRT_PLUGIN` cannot be a plugin, or an environment variable of JAX's asks for a
-            client option in vain.
+        PluginError: the platform is unknown or has no plugin, the file in `CYXLA_PJRT_PLUGIN` is
+            not a plugin, or one of JAX's environment variables has an invalid value.
     """
     return find_candidate(platform).plugin
 
 
 def find_candidate(platform: str | None = None) -> Candidate:
-    """Return what `find_plugin` returns as a candidate; it raises the same."""
+    """Return the candidate for the plugin that `find_plugin` returns; raises the same errors."""
     asked_by = "the argument platform"
     if platform is None and os.environ.get(PLATFORM_ENVIRONMENT_VARIABLE):
         platform = os.environ[PLATFORM_ENVIRONMENT_VARIABLE]
@@ -131,11 +128,11 @@ def find_candidate(platform: str | None = None) -> Candidate:
 def candidate_for(
     plugin: Plugin | str | os.PathLike[str] | None, platform: str | None
 ) -> Candidate:
-    """Return the candidate that the arguments of `cyxla.initialize` mean.
+    """Return the candidate that the arguments of `cyxla.initialize` select.
 
     Raises:
-        ArgumentError: `platform` contradicts the plugin.
-        PluginError: no plugin is found, or the file cannot be a plugin of this process.
+        ArgumentError: the plugin is for another platform than `platform`.
+        PluginError: no plugin was found, or this process cannot load the file.
     """
     if plugin is None:
         return find_candidate(platform)
@@ -152,18 +149,18 @@ def candidate_for(
 
 
 def chosen_by_preference() -> bool:
-    """Return whether nothing but `PLATFORM_PREFERENCE` decides what `find_plugin()` returns."""
+    """Return whether `find_plugin()` chooses by `PLATFORM_PREFERENCE` alone."""
     variables = (PLATFORM_ENVIRONMENT_VARIABLE, PLUGIN_ENVIRONMENT_VARIABLE)
     return not any(os.environ.get(variable) for variable in variables)
 
 
 def candidate_at(path: Path, platform: str | None = None, source: str = "path") -> Candidate:
-    """Return the plugin in a library, with the default options of `platform` ("cpu" if None).
+    """Return the plugin at a path, with the default options of `platform` ("cpu" if None).
 
     Raises:
-        PluginError: the file cannot be a plugin of this process, the platform is unknown, the
-            file is that of an installed package for another platform, or an environment variable
-            of JAX's asks for a client option in vain.
+        PluginError: this process cannot load the file, the platform is unknown, the file belongs to
+            a package for another platform, or one of JAX's environment variables has an invalid
+            value.
     """
     check_plugin_file(path, source)
     check_platform(platform, "the argument platform")
@@ -176,16 +173,12 @@ def candidate_at(path: Path, platform: str | None = None, source: str = "path") 
             f"platform={library.platform!r}, or set "
             f"{PLATFORM_ENVIRONMENT_VARIABLE}={library.platform}"
         )
-    # The dynamic loader would search its own folders for a name without a slash.
+    # Given a name without a slash, the dynamic loader would search its own folders.
     return _configured(_candidate(wanted, path.absolute(), source, library))
 
 
 def check_plugin_file(path: Path, source: str) -> None:
-    """Refuse a file that cannot be a plugin of this process, before anything loads it.
-
-    Raises:
-        PluginError: with the path, its source and the reason.
-    """
+    """Raise PluginError if this process cannot load a file as a plugin; the file is not loaded."""
     if (fault := plugin_file_fault(path)) is not None:
         raise PluginError(
             f"cannot load the PJRT plugin '{path}' ({source}): {fault}. "
@@ -194,10 +187,10 @@ def check_plugin_file(path: Path, source: str) -> None:
 
 
 def _candidates() -> Iterator[Candidate | RejectedPlugin]:
-    """Yield every candidate once, in the documented order; of one file only the first.
+    """Yield the candidates in order of preference, each file once.
 
-    The environment's options are not applied yet: a mistake in those for a platform that nobody
-    uses is no error.
+    JAX's environment variables are not applied yet: an invalid value must not fail a process that
+    uses another platform.
     """
     seen: list[Path] = []
     for found in (*_entry_point_plugins(), *_package_plugins(), *_named_plugins()):
@@ -210,7 +203,7 @@ def _candidates() -> Iterator[Candidate | RejectedPlugin]:
 
 
 def _configured_candidates() -> Iterator[Candidate | RejectedPlugin]:
-    """Yield the candidates with the environment's options; one that these rule out is rejected."""
+    """Yield the candidates with the environment's options, rejected where those are invalid."""
     for found in _candidates():
         if isinstance(found, RejectedPlugin):
             yield found
@@ -223,10 +216,10 @@ def _configured_candidates() -> Iterator[Candidate | RejectedPlugin]:
 
 
 def _configured(candidate: Candidate) -> Candidate:
-    """Return the candidate with the client options that JAX's environment variables ask for.
+    """Return the candidate with the client options that JAX's environment variables set.
 
     Raises:
-        PluginError: a variable has no meaning, or two contradict each other.
+        PluginError: a variable is invalid, or two contradict each other.
     """
     return _with_options(candidate, environment_options(candidate.plugin.platform))
 
@@ -240,7 +233,7 @@ def _with_options(candidate: Candidate, options: Mapping[str, OptionValue]) -> C
 def _candidate(
     platform: str, path: Path, source: str, library: InstalledLibrary | None
 ) -> Candidate:
-    """Return the plugin in a file with cyxla's own options and the libraries to preload."""
+    """Return the plugin in a file, with cyxla's default options and the libraries to preload."""
     preload = cuda_libraries(path) if platform == "cuda" else ()
     found = _candidate_of(Plugin(platform, path, source, preload=preload), library)
     return _with_options(found, default_options(platform, found.known))
@@ -255,7 +248,7 @@ def _package_plugins() -> Iterator[Candidate | RejectedPlugin]:
     for library in _libraries():
         fault = plugin_file_fault(library.path)
         if fault is None and library.platform is None:
-            fault = f"the name of its entry point in the group {library.group} tells no platform"
+            fault = f"the name of its entry point in the group {library.group} names no platform"
         if fault is not None or library.platform is None:
             yield RejectedPlugin(library.source, library.path, str(fault))
             continue
@@ -263,7 +256,7 @@ def _package_plugins() -> Iterator[Candidate | RejectedPlugin]:
 
 
 def _libraries() -> Iterator[InstalledLibrary]:
-    """Yield the installed libraries, before libtpu the one that is to take its place."""
+    """Yield the installed libraries; the one in `TPU_LIBRARY_PATH` comes before libtpu."""
     named = tpu_library()
     for library in installed_libraries():
         if named is not None and (library.platform == "tpu" or library.group):
@@ -298,7 +291,7 @@ def _entry_point_plugins() -> Iterator[Candidate | RejectedPlugin]:
         source = entry_source(entry)
         try:
             yield _entry_point_plugin(entry.load(), source)
-        # The module is someone else's: whatever it does, SystemExit included, is its own failure.
+        # A broken third-party module must not break discovery, even if it calls sys.exit().
         except (Exception, SystemExit) as error:
             reason = f"{entry.value} failed: {type(error).__name__}: {error}"
             yield RejectedPlugin(source, None, reason)
@@ -327,7 +320,7 @@ def _entry_point_plugin(module: Any, source: str) -> Candidate | RejectedPlugin:
 def check_platform(
     platform: str | None, asked_by: str, plugins: tuple[Plugin, ...] | None = None
 ) -> None:
-    """Raise PluginError for a platform that neither JAX nor an installed plugin has."""
+    """Raise PluginError for a platform that neither JAX nor an installed plugin supports."""
     if platform is None or platform in PLATFORM_PREFERENCE:
         return
     known = available_plugins() if plugins is None else plugins
@@ -342,7 +335,7 @@ def check_platform(
 
 
 def _recipe(platform: str | None, candidates: tuple[Candidate | RejectedPlugin, ...]) -> str:
-    """Return the error for a platform without a plugin: what to do, and what was seen."""
+    """Return the error for a platform without a plugin: what to install, and what was found."""
     installed = {
         found.plugin.platform: None for found in candidates if isinstance(found, Candidate)
     }

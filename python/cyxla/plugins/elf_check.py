@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a file can be a PJRT plugin of this process, told from its bytes alone.
+"""Checks whether a file can be a PJRT plugin of this process, by its ELF headers.
 
-Nothing is loaded: a library's constructors run as soon as it is opened, and the dynamic loader ends
-the process over a file that was cut off. Reading the ELF headers does neither.
+The file is not loaded: loading runs its constructors, and a truncated file crashes the loader.
 """
 
 from __future__ import annotations
@@ -56,14 +55,14 @@ class _Segment(NamedTuple):
 
 
 class _BrokenElf(Exception):
-    """The bytes end, or point, where an ELF file's cannot."""
+    """The ELF headers are truncated or invalid."""
 
 
 def plugin_file_fault(path: Path) -> str | None:
-    """Return why the file cannot be a PJRT plugin of this process, or None if it can.
+    """Return why this process cannot load the file as a PJRT plugin, or None if it can.
 
-    The reason is a clause to follow a colon, such as "there is no such file". Where programs are
-    not ELF files, only the kind of the file is looked at.
+    The reason follows a colon in messages: "the file does not exist". On systems without ELF, only
+    the file's kind and permissions are checked.
     """
     try:
         status = os.stat(path)
@@ -80,7 +79,7 @@ def plugin_file_fault(path: Path) -> str | None:
             with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
                 return _elf_fault(content, own)
     except FileNotFoundError:
-        return "there is no such file"
+        return "the file does not exist"
     except OSError as error:
         return f"it cannot be read: {error.strerror}"
     except ValueError:
@@ -102,14 +101,14 @@ def _elf_fault(content: mmap.mmap, own: _Architecture) -> str | None:
         if end > len(content):
             return f"it is cut off: it has {len(content)} bytes, its segments end at byte {end}"
         if b"\0" + _ENTRY_FUNCTION + b"\0" not in _dynamic_strings(content, own, segments):
-            return f"it has no function {_ENTRY_FUNCTION.decode()}, so it is no PJRT plugin"
+            return f"it has no function {_ENTRY_FUNCTION.decode()}, so it is not a PJRT plugin"
     except (_BrokenElf, struct.error, OverflowError):
         return "its ELF headers are broken"
     return None
 
 
 def _architecture(head: bytes) -> tuple[_Architecture, int]:
-    """Return the architecture and the file type that an ELF file's first 20 bytes state."""
+    """Return the architecture and the file type from an ELF file's first 20 bytes."""
     if len(head) < 20 or head[4] not in (1, 2) or head[5] not in (1, 2):
         raise _BrokenElf
     byte_order = "<" if head[5] == 1 else ">"
@@ -135,7 +134,7 @@ def _segments(content: mmap.mmap, own: _Architecture) -> Iterator[_Segment]:
 
 
 def _dynamic_strings(content: mmap.mmap, own: _Architecture, segments: list[_Segment]) -> bytes:
-    """Return the string table of the dynamic symbols; empty if the file has none."""
+    """Return the string table of the dynamic symbols, empty if there is none."""
     entry = struct.Struct(own.byte_order + ("qQ" if own.bits == 64 else "iI"))
     values: dict[int, int] = {}
     for dynamic in (segment for segment in segments if segment.type == _SEGMENT_DYNAMIC):
@@ -155,9 +154,9 @@ def _dynamic_strings(content: mmap.mmap, own: _Architecture, segments: list[_Seg
 
 @functools.cache
 def _own_architecture() -> _Architecture | None:
-    """Return what this process's own program is built for; None where programs are not ELF files.
+    """Return the architecture of this process's program, None on systems without ELF.
 
-    The machine's name will not do: a 32-bit Python runs on a 64-bit kernel.
+    `platform.machine()` does not answer this: a 32-bit Python runs on a 64-bit kernel.
     """
     for program in ("/proc/self/exe", sys.executable):
         try:

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The environment variables by which JAX is told about plugins and their client options.
+"""Reads JAX's environment variables for plugins and their client options, without importing JAX.
 
-They mean here what they mean to JAX 0.12 (`jaxlib.xla_client.generate_pjrt_gpu_plugin_options`,
-`jax._src.xla_bridge`, `jax._src.cloud_tpu_init`), so that a machine that is set up for JAX is set
-up for cyxla. JAX itself is not imported.
+They mean the same as in JAX 0.12 (`jaxlib.xla_client.generate_pjrt_gpu_plugin_options`,
+`jax._src.xla_bridge`, `jax._src.cloud_tpu_init`), so a machine set up for JAX works for cyxla.
 """
 
 from __future__ import annotations
@@ -28,10 +27,10 @@ __all__ = [
 ]
 
 LIBRARIES_VARIABLE = "PJRT_NAMES_AND_LIBRARY_PATHS"
-"""Names plugins as "platform:path,platform:path"; a path that ends in .json is a description."""
+"""Lists plugins as "platform:path,platform:path"; a path that ends in .json is a description."""
 
 TPU_LIBRARY_VARIABLE = "TPU_LIBRARY_PATH"
-"""Names the library to use in place of the one in the package libtpu."""
+"""The path of a library to use instead of the one in the package libtpu."""
 
 _OPTIONS_VARIABLE = "JAX_PJRT_CLIENT_CREATE_OPTIONS"
 _FRACTION_VARIABLES = ("XLA_CLIENT_MEM_FRACTION", "XLA_PYTHON_CLIENT_MEM_FRACTION")
@@ -83,7 +82,7 @@ def _unless_false(text: str) -> bool:
     return text not in ("false", "False", "0")
 
 
-# Each variable of JAX's, the client option that it sets, and how the option follows from the text.
+# JAX's variables, the client option that each sets, and the function that parses it.
 _GPU_VARIABLES: tuple[tuple[str, str, Callable[[str], OptionValue]], ...] = (
     ("XLA_PYTHON_CLIENT_ALLOCATOR", "allocator", _allocator),
     ("XLA_CLIENT_MEM_FRACTION", "memory_fraction", _fraction),
@@ -97,12 +96,12 @@ _DEVICES_VARIABLES = {"cuda": "JAX_CUDA_VISIBLE_DEVICES", "rocm": "JAX_ROCM_VISI
 
 
 def environment_options(platform: str) -> dict[str, OptionValue]:
-    """Return the client options that JAX's environment variables ask for on a platform.
+    """Return the client options that JAX's environment variables set for a platform.
 
-    There are none for "cpu": JAX does not use a plugin there, so its variables do not speak of one.
+    Empty for "cpu", where JAX does not use a plugin.
 
     Raises:
-        PluginError: a variable has no meaning, or two contradict each other.
+        PluginError: a variable is invalid, or two contradict each other.
     """
     options: dict[str, OptionValue] = {}
     if platform == "cpu":
@@ -110,7 +109,7 @@ def environment_options(platform: str) -> dict[str, OptionValue]:
     if platform in _DEVICES_VARIABLES:
         options |= _gpu_options(platform)
     if platform == "tpu" and num_tpu_chips() > 0:
-        # So that the machine's telemetry knows the framework, as from JAX.
+        # JAX passes these for the machine's telemetry.
         options["ml_framework_name"] = "JAX"
         if (version := _jax_version()) is not None:
             options["ml_framework_version"] = version
@@ -123,7 +122,7 @@ def _gpu_options(platform: str) -> dict[str, OptionValue]:
         current, old = _FRACTION_VARIABLES
         raise PluginError(
             f"the environment variables {current}={os.environ[current]} and "
-            f"{old}={os.environ[old]} are both set: unset {old}, the deprecated name of the same"
+            f"{old}={os.environ[old]} are both set: unset {old}, the deprecated name"
         )
     for variable, option, value_of in _GPU_VARIABLES:
         if os.environ.get(variable):
@@ -188,20 +187,17 @@ def _jax_version() -> str | None:
 
 
 def tpu_library() -> Path | None:
-    """Return the library that `TPU_LIBRARY_PATH` names in place of the package's, if there is one.
-
-    As JAX does, a path without a file is passed over.
-    """
+    """Return the library in `TPU_LIBRARY_PATH`; None if unset or, as in JAX, not a file."""
     path = os.environ.get(TPU_LIBRARY_VARIABLE)
     return Path(path).absolute() if path and os.path.isfile(path) else None
 
 
 def named_libraries() -> Iterator[tuple[str, Path | None, dict[str, Any] | str]]:
-    """Yield what `PJRT_NAMES_AND_LIBRARY_PATHS` names: platform, library, options or a fault."""
+    """Yield platform, library, and options or a fault, for `PJRT_NAMES_AND_LIBRARY_PATHS`."""
     for part in filter(None, os.environ.get(LIBRARIES_VARIABLE, "").split(",")):
         platform, separator, path = part.partition(os.pathsep)
         if not separator or not platform or not path:
-            yield platform, None, f"it has the part {part!r}, which is not 'platform:path'"
+            yield platform, None, f"its part {part!r} is not 'platform:path'"
         elif not path.endswith(".json"):
             yield platform, Path(path).absolute(), {}
         else:
@@ -214,8 +210,8 @@ def _described_library(path: Path) -> tuple[Path | None, dict[str, Any] | str]:
         library = Path(described["library_path"]).absolute()
         options = dict(described.get("create_options") or {})
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        return None, f"{path} is no description of a plugin: {type(error).__name__}: {error}"
-    # JSON has no tuples.
+        return None, f"{path} does not describe a plugin: {type(error).__name__}: {error}"
+    # JSON has lists instead of tuples.
     return library, {
         name: tuple(value) if isinstance(value, list) else value for name, value in options.items()
     }
@@ -232,7 +228,7 @@ def num_tpu_chips(devices: Path = Path("/sys/bus/pci/devices")) -> int:
     return count
 
 
-# By JAX 0.12.0.1: TPU v3, PLC, v4, v5p, v5e, v6e, 7x, 8i, 8t.
+# From JAX 0.12.0.1: TPU v3, PLC, v4, v5p, v5e, v6e, 7x, 8i, 8t.
 _TPU_PCI_DEVICES = frozenset(
     f"0x00{number}" for number in ("27", "56", "5e", "62", "63", "6f", "76", "83", "7c")
 )
@@ -245,8 +241,8 @@ def _is_tpu(device: Path) -> bool:
 def set_tpu_variables() -> None:
     """Set the environment variables that JAX sets before it loads libtpu.
 
-    Without a chip libtpu would ask the cloud's metadata server what machine this is, and on any
-    other machine wait for more than a minute. The variables stay: libtpu's threads read them later.
+    Without a chip, libtpu would wait over a minute for the cloud's metadata server. The variables
+    are not restored: libtpu's threads read them later.
     """
     if num_tpu_chips() == 0:
         os.environ["TPU_SKIP_MDS_QUERY"] = "1"

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What plugins write in their errors, where PJRT has no code that tells cases apart.
+"""Recognizes errors by the plugin's wording, where PJRT's error code is not specific enough.
 
-Nothing else in cyxla reads a plugin's prose. The words are those of these versions; a plugin with
-other words has its message passed on as it is, without advice, and no second form is tried.
+Nothing else in cyxla parses a plugin's messages. The words are from the versions below. Other
+messages are passed on unchanged: without advice, and without another try of the compilation.
 
 | words                                      | from                                     |
 |--------------------------------------------|------------------------------------------|
@@ -39,31 +39,31 @@ _MISSING_LIBRARY: Final = re.compile(r"([\w.+-]+\.so[\w.]*): cannot open shared 
 
 
 def is_unreadable(error: Exception) -> bool:
-    """Whether the plugin could not parse a program; it may be able to parse another form of it."""
+    """Return whether the plugin could not parse a program; another form of it may parse."""
     return any(words in str(error) for words in _UNREADABLE)
 
 
 def unknown_compile_options(error: Exception, names: Iterable[str]) -> set[str]:
-    """Those of the compile options that the plugin does not know."""
+    """Return the compile options that the plugin reports as unknown."""
     return {name for name in names if f"No such compile option: '{name}'" in str(error)}
 
 
 def named_in(error: Exception, names: Iterable[str]) -> list[str]:
-    """Those of the names, of create options or custom calls, that the plugin complains about."""
+    """Return the names, of create options or custom calls, that the plugin's message contains."""
     return [name for name in names if name in str(error)]
 
 
 def missing_library(message: str) -> str | None:
-    """The library that the dynamic loader did not find, None when it found all."""
+    """Return the library that the dynamic loader did not find, None if there is none."""
     found = _MISSING_LIBRARY.search(message)
     return None if found is None else found[1]
 
 
 def has_no_gpu(message: str) -> bool:
-    """Whether a plugin for GPUs found none."""
+    """Return whether a GPU plugin found no GPU."""
     return any(words in message for words in _NO_GPU)
 
 
 def has_no_tpu(message: str) -> bool:
-    """Whether libtpu found no TPU."""
+    """Return whether libtpu found no TPU."""
     return any(words in message for words in _NO_TPU)

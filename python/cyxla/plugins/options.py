@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Client options: which a plugin knows, which cyxla sets by default, and whether values fit.
+"""Client options: which ones a plugin knows, cyxla's defaults, and the checks of their values.
 
-Plugins disagree about options that they do not expect. Some refuse an unknown name, some ignore it
-without a word; some refuse a value of another type, some end the process over it, as most do over a
-negative number of devices. Hence all of this is decided before a plugin sees them.
+cyxla checks options before a plugin sees them, because plugins differ. Some refuse an unknown name,
+some ignore it silently; some refuse a value of the wrong type, some abort, as most do for a
+negative number of devices.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ __all__ = [
 ]
 
 OptionValue = bool | int | float | str | tuple[int, ...]
-"""A client option's value; each type is handed to the plugin as exactly that PJRT type."""
+"""A client option's value; each Python type becomes the PJRT type of the same kind."""
 
 
 class KnownOption(NamedTuple):
-    """One option that a plugin knows: its type, and the values allowed if it is an int."""
+    """An option that a plugin knows: its type, and the range of an int."""
 
     type: type[bool] | type[int] | type[float] | type[str] | type[tuple[int, ...]]
     minimum: int = -(2**63)
     maximum: int = 2**63 - 1
 
 
-# The plugins read 32 of the 64 bits, and end the process over a number that memory cannot hold.
+# The plugins read 32 of the 64 bits, and abort if the devices do not fit in memory.
 _DEVICE_COUNT = KnownOption(int, 1, 4096)
 _OLD_CPU = {"cpu_device_count": _DEVICE_COUNT}
 _CPU = {**_OLD_CPU, "asynchronous": KnownOption(bool)}
@@ -59,8 +59,8 @@ _GPU = {
     "visible_devices": KnownOption(tuple),
 }
 
-# Only versions whose options were tried one by one. Another version is an unknown plugin: names are
-# added and removed between releases.
+# Versions whose options were tested one by one. Releases add and remove options, so any other
+# version counts as unknown.
 _BY_VERSION: Mapping[tuple[str, str], Mapping[str, KnownOption]] = {
     ("lammps-jax-pjrt-cpu", "0.11.2"): _CPU,
     ("fastatomstruct-xla-cpu", "2026.6.23"): _OLD_CPU,
@@ -69,11 +69,11 @@ _BY_VERSION: Mapping[tuple[str, str], Mapping[str, KnownOption]] = {
     ("jax-cuda13-pjrt", "0.12.0.1"): _GPU,
 }
 
-# What all plugins of a platform take alike: a wrong type is found for an unknown plugin too.
+# The types on which all plugins of a platform agree, checked for unknown plugins too.
 _BY_PLATFORM: Mapping[str, Mapping[str, KnownOption]] = {"cpu": _CPU, "cuda": _GPU, "rocm": _GPU}
 
-# Inline execution is faster for everything short; one device, because a program runs on one. What
-# JAX always passes on a GPU stands here; what it takes from environment variables does not.
+# On the CPU, inline execution is faster for short programs, and a program uses one device. The GPU
+# defaults are what JAX always passes; `jax_environment` adds what JAX reads from the environment.
 _GPU_DEFAULTS: Mapping[str, OptionValue] = {
     "allocator": "default",
     "abort_collectives_on_failure": False,
@@ -90,7 +90,7 @@ _DEFAULTS: Mapping[str, Mapping[str, OptionValue]] = {
 def known_options(
     distribution: str | None, version: str | None
 ) -> Mapping[str, KnownOption] | None:
-    """Return every option that this version of a distribution's plugin knows, None if untried."""
+    """Return the options that this version of a plugin knows, None if it was not tested."""
     if distribution is None or version is None:
         return None
     return _BY_VERSION.get((distribution, version))
@@ -99,7 +99,7 @@ def known_options(
 def default_options(
     platform: str, known: Mapping[str, KnownOption] | None
 ) -> Mapping[str, OptionValue]:
-    """Return cyxla's own options for a platform, without those that the plugin is known to lack."""
+    """Return cyxla's default options for a platform, without those that the plugin lacks."""
     defaults = _DEFAULTS.get(platform, {})
     return MappingProxyType(
         {name: value for name, value in defaults.items() if known is None or name in known}
@@ -111,10 +111,10 @@ def optional_names(
     create_options: Mapping[str, OptionValue],
     known: Mapping[str, KnownOption] | None,
 ) -> frozenset[str]:
-    """Return which of the options are cyxla's guesses, to be dropped if the plugin refuses them.
+    """Return the options that cyxla may drop if the plugin refuses them: its own defaults.
 
-    A plugin whose options are known has none. `create_options` are those of the plugin, without
-    what the user asked for.
+    Empty for a plugin whose options are known. `create_options` are those of the plugin, without
+    the user's.
     """
     if known is not None:
         return frozenset()
@@ -134,13 +134,13 @@ def checked_options(
     platform: str,
     known: Mapping[str, KnownOption] | None,
 ) -> dict[str, OptionValue]:
-    """Return the options with every name and value checked.
+    """Return the options after checking every name and value.
 
-    `plugin` names the plugin in errors. Of a plugin whose options are not known, names pass as they
-    are, and types are checked where all plugins of its platform agree.
+    `plugin` names the plugin in errors. If its options are not known, any name passes, and only
+    types on which all plugins of the platform agree are checked.
 
     Raises:
-        PluginError: a name that the plugin does not know, or a value of a wrong type or range.
+        PluginError: the plugin does not know a name, or a value has the wrong type or range.
     """
     if not isinstance(options, Mapping):
         raise PluginError(
@@ -183,7 +183,7 @@ def _checked_value(name: str, value: Any, option: KnownOption | None, plugin: st
 
 
 def _kind(value: object) -> type | None:
-    """Return which of the allowed types a value is of, the narrowest; None if of none."""
+    """Return the narrowest allowed type of a value, None if its type is not allowed."""
     for kind in (bool, int, float, str):
         if isinstance(value, kind):
             return None if isinstance(value, str) and not is_utf8(value) else kind
@@ -202,10 +202,10 @@ _KINDS: Mapping[type, str] = {
 
 
 def is_utf8(text: str) -> bool:
-    """Whether a text has an encoding, so that native code can be given it."""
+    """Return whether the text can be encoded as UTF-8, as native code needs it."""
     try:
         text.encode()
-    except UnicodeEncodeError:  # half of a surrogate pair
+    except UnicodeEncodeError:  # a lone surrogate
         return False
     return True
 

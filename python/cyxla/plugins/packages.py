@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where installed packages of other projects keep their PJRT plugins.
+"""Finds the PJRT plugins that other projects' packages install, by their paths.
 
-The packages are not imported: importing JAX's plugin packages registers a backend with JAX, and
-importing any package costs time. Their libraries are found by their place on disk.
+The packages are not imported: that takes time, and JAX's would register a backend with JAX.
 """
 
 from __future__ import annotations
@@ -26,11 +25,11 @@ __all__ = [
 ]
 
 PLUGIN_GROUPS = {"xla_plugins": "*.so", "jax_plugins": "*plugin*.so"}
-"""Entry-point groups; each entry names an import package with a library of such a name in it."""
+"""Entry-point groups, and the file name pattern of the library in the package an entry names."""
 
 
 class PluginPackage(NamedTuple):
-    """A distribution known to have a plugin, and the library's place in its import package."""
+    """A distribution known to have a plugin, and the library's path in its import package."""
 
     distribution: str
     platform: str
@@ -38,7 +37,7 @@ class PluginPackage(NamedTuple):
     library: str
 
     def libraries(self) -> Iterator[Path]:
-        """Yield the libraries that exist; the expected path if only the distribution does."""
+        """Yield the libraries that exist, or the expected path if the library is missing."""
         found = False
         for folder in _package_folders(self.package):
             if (folder / self.library).exists():
@@ -48,7 +47,7 @@ class PluginPackage(NamedTuple):
             yield expected
 
     def version_of(self, library: Path) -> str | None:
-        """Return the distribution's version if the library is the one that it installed."""
+        """Return the distribution's version if it installed this library, else None."""
         recorded = self._recorded_library()
         if recorded is None or not (recorded == library or same_file(recorded, library)):
             return None
@@ -62,7 +61,7 @@ class PluginPackage(NamedTuple):
         return Path(str(distribution.locate_file(f"{self.package}/{self.library}")))
 
 
-# Newest first within a platform, by the PJRT API of their latest release.
+# Newest first within a platform, by the PJRT API version of the latest release.
 PACKAGES = (
     PluginPackage("lammps-jax-pjrt-cpu", "cpu", "lammps_jax_pjrt_cpu", "pjrt_c_api_cpu_plugin.so"),
     PluginPackage("fastatomstruct-xla-cpu", "cpu", "fastatomstruct_xla_cpu", "libpjrt_cpu.so"),
@@ -75,16 +74,16 @@ PACKAGES = (
 
 
 class InstalledLibrary(NamedTuple):
-    """A library of an installed package; its platform is None if nothing tells it.
+    """A library of an installed package; its platform is None if unknown.
 
-    The path need not exist: an installation that lost its library is worth reporting.
+    The path may not exist, so that a package without its library is reported.
     """
 
     distribution: str
     version: str | None
     platform: str | None
     path: Path
-    group: str = ""  # the entry-point group that it was found by
+    group: str = ""  # the entry-point group of the package, empty for a known package
 
     @property
     def source(self) -> str:
@@ -93,7 +92,7 @@ class InstalledLibrary(NamedTuple):
 
 
 def installed_libraries() -> Iterator[InstalledLibrary]:
-    """Yield the libraries of the known packages in their order, then those of the plugin groups."""
+    """Yield the libraries of the known packages, then those of the entry-point groups."""
     for package in PACKAGES:
         for path in package.libraries():
             yield InstalledLibrary(
@@ -104,7 +103,7 @@ def installed_libraries() -> Iterator[InstalledLibrary]:
 
 
 def installed_library_at(path: Path) -> InstalledLibrary | None:
-    """Return the known package's library that is this very file, whatever its path is called."""
+    """Return the installed library that is the same file as `path`, None if there is none."""
     for library in installed_libraries():
         if same_file(library.path, path):
             return library
@@ -112,7 +111,7 @@ def installed_library_at(path: Path) -> InstalledLibrary | None:
 
 
 def same_file(first: Path, second: Path) -> bool:
-    """Return whether both paths lead to one existing file."""
+    """Return whether both paths name one existing file."""
     try:
         return first.samefile(second)
     except (OSError, ValueError):
@@ -126,7 +125,7 @@ def entry_points(group: str) -> list[importlib.metadata.EntryPoint]:
 
 
 def entry_source(entry: importlib.metadata.EntryPoint) -> str:
-    """Return the distribution that an entry point is from, with its version, and its name."""
+    """Return an entry point's distribution, version and name, for messages."""
     name, version = _name_and_version(entry.dist)
     distribution = " ".join(part for part in (name, version) if part)
     return ", ".join(part for part in (distribution, f"entry point {entry.name}") if part)
@@ -144,17 +143,17 @@ def _group_libraries(group: str, pattern: str) -> Iterator[InstalledLibrary]:
 
 
 def _platform_in(name: str) -> str | None:
-    """Return the platform that an entry's name such as xla_cpu_pjrt speaks of."""
+    """Return the platform in an entry point's name such as xla_cpu_pjrt, None if ambiguous."""
     platforms = {package.platform for package in PACKAGES if package.platform in name.lower()}
     return platforms.pop() if len(platforms) == 1 else None
 
 
 def _package_folders(package: str) -> list[Path]:
-    """Return the folders of a top-level import package, found without importing it."""
+    """Return the folders of a top-level import package, without importing it."""
     try:
         spec = importlib.util.find_spec(package)
     except (ImportError, ValueError, AttributeError):
-        # A module without a spec, or a finder of someone else's that does not do its work.
+        # A module without a spec, or a third-party finder that fails.
         return []
     locations = None if spec is None else spec.submodule_search_locations
     return [] if locations is None else [Path(location) for location in locations]
@@ -163,12 +162,12 @@ def _package_folders(package: str) -> list[Path]:
 def _name_and_version(
     distribution: importlib.metadata.Distribution | None,
 ) -> tuple[str | None, str | None]:
-    """Return what the metadata say; an installation that lost its metadata file says nothing."""
+    """Return a distribution's name and version, None for what its metadata lacks."""
     if distribution is None:
         return None, None
     try:
         fields = distribution.metadata.json
-    except Exception:  # which one differs between versions of Python
+    except Exception:  # its type differs between versions of Python
         return None, None
     return _text(fields.get("name")), _text(fields.get("version"))
 

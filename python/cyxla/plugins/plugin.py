@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A plugin, as users name it and as discovery hands it on."""
+"""The types that describe a plugin: found, rejected, or provided by a module."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ __all__ = [
 ]
 
 PLATFORM_PREFERENCE = ("cuda", "rocm", "tpu", "cpu")
-"""The platforms from the most to the least preferred, where nobody asks for one."""
+"""The default platforms, the most preferred first."""
 
 PLUGIN_ENVIRONMENT_VARIABLE = "CYXLA_PJRT_PLUGIN"
-"""Names the environment variable with the path of the plugin to use instead of an installed one."""
+"""The environment variable with the path of a plugin to use instead of an installed one."""
 
 PLATFORM_ENVIRONMENT_VARIABLE = "CYXLA_PLATFORM"
-"""Names the environment variable with the platform to use where none is asked for."""
+"""The environment variable with the default platform."""
 
 ENTRY_POINT_GROUP = "cyxla.plugins"
 """The entry-point group whose entries each name a `PluginModule`."""
@@ -39,12 +39,12 @@ class Plugin(NamedTuple):
     """A PJRT plugin that can be loaded.
 
     Attributes:
-        platform: the platform it compiles for; also the name by which JAX lowers for it.
+        platform: JAX's name for the platform it compiles for.
         path: the shared library.
         source: where it was found: a distribution and its version, an environment variable, or
             "path".
-        create_options: the client options that it is created with.
-        preload: libraries to load before it, so that the dynamic loader finds them by soname.
+        create_options: the options for its client.
+        preload: libraries to load first, so that the dynamic loader finds them by soname.
     """
 
     platform: str
@@ -55,12 +55,12 @@ class Plugin(NamedTuple):
 
 
 class Candidate(NamedTuple):
-    """A plugin with all that discovery knows of it; what loading takes.
+    """A plugin that discovery found, with what loading needs to know.
 
     Attributes:
         plugin: the plugin, with cyxla's and the environment's client options.
-        library: the installed package that the plugin's file belongs to, None for another file.
-        known: every client option that this version knows, None for an untested version.
+        library: the installed library that the plugin's file is, None for any other file.
+        known: the client options that this version knows, None for an untested version.
     """
 
     plugin: Plugin
@@ -74,7 +74,7 @@ class Candidate(NamedTuple):
 
 
 class RejectedPlugin(NamedTuple):
-    """A candidate that cannot be loaded: what it is, its path if it has one, and why."""
+    """A candidate that cannot be loaded: its source, its path if known, and the reason."""
 
     source: str
     path: Path | None
@@ -86,11 +86,11 @@ class RejectedPlugin(NamedTuple):
 
 
 class PluginModule(Protocol):
-    """What an entry point of the group `cyxla.plugins` names, usually a module.
+    """The module (or object) that an entry point of the group `cyxla.plugins` names.
 
     Attributes:
         PLATFORM: the platform that the plugin compiles for, as `Plugin.platform`.
-        CREATE_OPTIONS: the client options to create it with.
+        CREATE_OPTIONS: the options for its client.
     """
 
     PLATFORM: str

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""NVIDIA's libraries that CUDA plugins need, in the packages where pip puts them.
+"""Opens NVIDIA's libraries for CUDA plugins, from the packages where pip puts them.
 
-A CUDA plugin opens them by soname when it first needs one, and finds them by itself only if all
-packages share a folder; and that for CUDA 12 also accepts libraries of CUDA 13. So the libraries of
-the plugin's own CUDA version are opened before it, in JAX's order. The packages are not imported.
+A CUDA plugin opens them by soname on first use. It finds them only if all packages share a folder,
+and the one for CUDA 12 may find libraries of CUDA 13. So cyxla opens those of the plugin's CUDA
+version first, in JAX's order, without importing the packages.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from cyxla.errors import PluginError
 __all__ = ["cuda_data_folder", "cuda_libraries", "cuda_version", "open_libraries"]
 
 # Folders of the namespace package `nvidia` and the sonames in them, in the order in which JAX opens
-# them; sonames count on their own, not with CUDA.
+# them. A soname has a version of its own, not CUDA's.
 _LIBRARIES: dict[int, tuple[tuple[str, str], ...]] = {
     12: (
         ("cuda_runtime", "libcudart.so.12"),
@@ -50,20 +50,20 @@ _LIBRARIES: dict[int, tuple[tuple[str, str], ...]] = {
     ),
 }
 
-# Where the compiler ptxas and the library libdevice are.
+# The folders with ptxas and libdevice.
 _DATA_FOLDERS = {12: "cuda_nvcc", 13: "cu13"}
 
 _opened: list[ctypes.CDLL] = []
 
 
 def cuda_version(library: Path) -> int | None:
-    """Return the CUDA version that a plugin was built for, told from the folder that it is in."""
+    """Return the CUDA version that a plugin was built for, by the name of its folder."""
     found = re.search(r"cuda(\d+)", library.parent.name)
     return None if found is None else int(found[1])
 
 
 def cuda_libraries(library: Path) -> tuple[Path, ...]:
-    """Return the installed libraries to open before a CUDA plugin; for any other plugin none."""
+    """Return the installed libraries to open before a CUDA plugin; empty for other plugins."""
     version = cuda_version(library)
     roots = list(_nvidia_folders()) if version in _LIBRARIES else []
     found = []
@@ -74,10 +74,10 @@ def cuda_libraries(library: Path) -> tuple[Path, ...]:
 
 
 def open_libraries(plugin: Path, source: str, libraries: tuple[Path, ...]) -> list[str]:
-    """Open the libraries that a plugin names; the dynamic loader then finds them by soname.
+    """Open a plugin's libraries, so that the dynamic loader finds them by soname.
 
-    Returns what became of those of NVIDIA's that cannot be opened: which of them a program needs
-    nobody knows, and all of them need the driver, whose absence the plugin tells better.
+    Returns a line for each of NVIDIA's that cannot be opened. These do not raise: programs may not
+    need them, and if the driver is missing, the plugin's own error is clearer.
 
     Raises:
         PluginError: another library cannot be opened.
@@ -98,10 +98,10 @@ def open_libraries(plugin: Path, source: str, libraries: tuple[Path, ...]) -> li
 
 
 def cuda_data_folder(library: Path) -> Path | None:
-    """Return the folder with `bin/ptxas` and `nvvm/libdevice` for a CUDA plugin, if there is one.
+    """Return the folder with `bin/ptxas` and `nvvm/libdevice` for a CUDA plugin, None if missing.
 
-    That is the one in the environment variable `CUDA_ROOT`, as for JAX, else the package's for the
-    CUDA version of the plugin.
+    As in JAX, the environment variable `CUDA_ROOT` comes before the package for the plugin's CUDA
+    version.
     """
     version = cuda_version(library)
     if version is None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cap on the threads of the plugin's pool: where it comes from, how the plugin learns it."""
+"""Checks the size of the plugin's thread pool and the variables that set it."""
 
 from __future__ import annotations
 
@@ -21,28 +21,25 @@ __all__ = [
 ]
 
 THREADS_ENVIRONMENT_VARIABLE = "CYXLA_NUM_THREADS"
-"""Names the environment variable with the most threads that the plugin's pool may have."""
+"""The environment variable with the maximum size of the plugin's thread pool."""
 
-# While it makes a client, XLA sizes its pool by the first of these that holds a number of 32 bits.
-# It does not read them again.
+# When it makes a client, XLA sizes its thread pool by the first of these with a 32-bit number.
 POOL_SIZE_VARIABLES: Final = ("PJRT_NPROC", "NPROC")
 _NUMBER: Final = re.compile(r"\s*[+-]?\d+\s*", re.ASCII)
 
-# XLA starts every thread of its pool at once, and where the system refuses one it waits forever.
+# XLA starts all threads of its pool at once; if the system refuses one, XLA hangs.
 _THREADS_PER_CPU: Final = 256
 
 
 def max_threads() -> int:
-    """Return the size of the largest pool that cyxla lets XLA make on this machine."""
+    """Return the size of the largest thread pool that cyxla allows on this machine."""
     return _THREADS_PER_CPU * (os.cpu_count() or 1)
 
 
 def checked_threads(threads: object, where: str = "threads") -> int:
-    """Return a number of threads.
+    """Return `threads`; raise ArgumentError unless it is an int from 1 to `max_threads()`.
 
-    Raises:
-        ArgumentError: it is not an int from 1 to `max_threads()`; the message names `where` it came
-            from.
+    `where` names the source of the value in the message.
     """
     if type(threads) is not int or not 1 <= threads <= max_threads():
         raise ArgumentError(f"{where} is {threads!r}; it takes an int from 1 to {_limit()}")
@@ -50,12 +47,9 @@ def checked_threads(threads: object, where: str = "threads") -> int:
 
 
 def check_pool_variables() -> None:
-    """Refuse variables by which XLA would make a pool of more threads than `max_threads()`.
+    """Raise ArgumentError if XLA's own variables ask for more than `max_threads()` threads.
 
-    Call it before XLA makes a client, JAX's own included, unless it is given a cap.
-
-    Raises:
-        ArgumentError: the variable that XLA would read is too large.
+    Call this before XLA, JAX's own included, makes a client without an explicit thread count.
     """
     for name in POOL_SIZE_VARIABLES:
         text = os.environ.get(name, "")
@@ -78,7 +72,8 @@ def threads_from_environment() -> int | None:
     """Return the cap in `CYXLA_NUM_THREADS`, None if it is unset or empty.
 
     Raises:
-        ArgumentError: it is not a cap; or there is none, and XLA's own variables ask for too many.
+        ArgumentError: the value is not a valid cap, or it is unset and XLA's own variables ask for
+            too many threads.
     """
     text = os.environ.get(THREADS_ENVIRONMENT_VARIABLE)
     if not text:
@@ -89,11 +84,9 @@ def threads_from_environment() -> int | None:
 
 
 def check_devices(options: Mapping[str, OptionValue], threads: int | None) -> None:
-    """Refuse more devices than the pool may have threads: it has one for each device.
+    """Raise ArgumentError for more devices than `max_threads()` or than the cap `threads`.
 
-    Raises:
-        ArgumentError: there are more devices than `threads`, a cap that the plugin would then
-            ignore, or than `max_threads()`.
+    The pool has at least one thread for each device, so the plugin would ignore a lower cap.
     """
     devices = options.get("cpu_device_count", 1)
     if not isinstance(devices, int):
@@ -105,6 +98,6 @@ def check_devices(options: Mapping[str, OptionValue], threads: int | None) -> No
         )
     if threads is not None and devices > threads:
         raise ArgumentError(
-            f"threads={threads} does nothing with the option cpu_device_count={devices}: the pool "
+            f"threads={threads} has no effect with the option cpu_device_count={devices}: the pool "
             "has a thread for each device. Ask for at most as many devices as threads"
         )

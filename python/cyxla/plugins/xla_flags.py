@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether XLA can read XLA_FLAGS: it ends its process over a flag or a value that it does not know.
+"""Checks XLA_FLAGS in a child process: XLA aborts on a flag or a value that it does not know.
 
-The plugin's XLA and JAX's are of different versions, know different flags and read the variable on
-their own. When it is set, each is tried in a child process first.
+The plugin's XLA and JAX's are checked separately, because their versions know different flags.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ __all__ = ["VARIABLE", "check_for_jax", "check_for_plugin", "names_a_file"]
 
 VARIABLE: Final = "XLA_FLAGS"
 
-# Ignores Python exceptions: they are reported where the plugin is used.
+# Ignores Python exceptions; they are reported where the plugin is used.
 _CHILD = """
 import os, sys
 sys.path[:] = {path!r}
@@ -41,9 +40,9 @@ _readable_by_jax: set[str] = set()
 
 
 def check_for_plugin(described: str, load: str) -> None:
-    """Raise PluginError if the plugin would end the process over XLA_FLAGS.
+    """Raise PluginError if the plugin would abort on XLA_FLAGS.
 
-    Costs a child process that makes a client, and nothing without the variable.
+    If the variable is set, this runs a child process that makes a client.
 
     Args:
         described: the plugin, for the message.
@@ -58,9 +57,9 @@ def check_for_plugin(described: str, load: str) -> None:
 
 
 def check_for_jax() -> None:
-    """Raise LoweringError if JAX's own XLA would end the process over XLA_FLAGS.
+    """Raise LoweringError if JAX's own XLA would abort on XLA_FLAGS.
 
-    Nothing is tried where JAX has read the variable already.
+    Skips the check if JAX has already read the variable.
     """
     value = os.environ.get(VARIABLE, "")
     bridge = sys.modules.get("jax._src.xla_bridge")
@@ -76,7 +75,7 @@ def check_for_jax() -> None:
 
 
 def names_a_file(value: str) -> bool:
-    """Whether XLA reads this value of XLA_FLAGS as the name of a file with flags."""
+    """Return whether XLA reads this value of XLA_FLAGS as the name of a file with flags."""
     return bool(value) and not value.lstrip(" \t\r\n").startswith("-")
 
 
@@ -87,7 +86,7 @@ _ADVICE = (
 
 
 def _complaint(body: str) -> str | None:
-    """Return what XLA says as it ends a child process that runs the code; None if it does not."""
+    """Return XLA's message if it aborts a child process that runs the code, else None."""
     if not os.environ.get(VARIABLE, "").strip() or not _is_python(sys.executable):
         return None
     code = _CHILD.format(path=sys.path, body=textwrap.indent(body, "    "))
@@ -109,5 +108,5 @@ def _complaint(body: str) -> str | None:
 
 
 def _is_python(program: str | None) -> bool:
-    """Return whether the program is an interpreter: one that embeds Python would start anew."""
+    """Return whether the program is an interpreter; another one would start its application."""
     return bool(program) and Path(str(program)).name.lower().startswith("python")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lowered functions, the files that keep them, and the Python functions that they call."""
+"""Lowered functions, the files that store them, and the Python functions that they call."""
 
 from cyxla.program.program import Program
 from cyxla.program.signature import ProgramArray

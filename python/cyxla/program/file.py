@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Program files: what `Program.save` writes and `Program.load` reads.
+"""Program files, which `Program.save` writes and `Program.load` reads.
 
-The extension module knows the format; neither a plugin nor JAX is needed, unless the StableHLO has
-to be written for an older version than the program's.
+The extension module implements the format. No plugin is needed, and JAX only to write the StableHLO
+for an older version than the program's.
 """
 
 from __future__ import annotations
@@ -52,10 +52,10 @@ def save_program(
         )
     except UnicodeEncodeError as error:
         raise ArgumentError(
-            f"program {program.name!r} cannot be saved: a name in it is no Unicode text ({error})"
+            f"program {program.name!r} cannot be saved: a name in it is not Unicode text ({error})"
         ) from error
     replaced = _replaceable(target, f"program {program.name!r} cannot be saved as {target}")
-    try:  # where the path is a link, its target is what is written
+    try:  # follows a symbolic link and replaces its target
         write_atomically(Path(os.path.realpath(target)), content, 0o666, replaced=replaced)
     except OSError as error:
         raise OSError(error.errno, error.strerror, target) from error
@@ -95,15 +95,15 @@ def write_atomically(
     is_durable: bool = True,
     replaced: os.stat_result | None = None,
 ) -> None:
-    """Write a file that others see as it was before or whole, never in between.
+    """Write a file atomically: readers see the old file or the new one.
 
-    With `is_durable` this holds after a loss of power, too. The file gets the owner, as far as
-    possible, and the permissions of the one that is `replaced`.
+    With `is_durable` this holds after a power failure too. The new file gets the permissions and,
+    if possible, the owner of the `replaced` one.
 
     Raises:
-        OSError: it cannot be written; the file that was there stays.
+        OSError: the file cannot be written; the old one is unchanged.
     """
-    start = os.fsencode(path.name)[:100].decode(errors="ignore")  # file systems count bytes
+    start = os.fsencode(path.name)[:100].decode(errors="ignore")  # file systems limit the bytes
     temporary = path.with_name(f".{start}.{os.getpid()}.{secrets.token_hex(8)}")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
     try:
@@ -137,10 +137,10 @@ def _checked_path(path: object) -> str:
 
 
 def _replaceable(path: str, failure: str) -> os.stat_result | None:
-    """The status of the file that is in the way of a new one, None where there is none."""
+    """Return the status of the file that a new one replaces, None if there is none."""
     folder = os.path.dirname(path)
     if folder and not os.path.isdir(folder):
-        raise FileNotFoundError(f"{failure}: there is no folder {folder}; make it first")
+        raise FileNotFoundError(f"{failure}: the folder {folder} does not exist; make it first")
     try:
         status = os.stat(path)
     except FileNotFoundError:
@@ -149,14 +149,14 @@ def _replaceable(path: str, failure: str) -> os.stat_result | None:
         raise IsADirectoryError(f"{failure}: that is a folder; add the name of a file in it")
     if status is not None and not stat.S_ISREG(status.st_mode):
         raise FileExistsError(
-            f"{failure}: a device, pipe or socket has this name, and only a file is replaced; give"
+            f"{failure}: it is a device, pipe or socket, and only regular files are replaced; give"
             " another name"
         )
     return status
 
 
 def _read_regular(path: str) -> bytes:
-    """What a file holds; a device or pipe may have no end, or wait for one who writes."""
+    """Return a regular file's content; reading a device or pipe could block or never end."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         mode = os.fstat(descriptor).st_mode
@@ -164,8 +164,8 @@ def _read_regular(path: str) -> bytes:
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
         if not stat.S_ISREG(mode):
             raise ArgumentError(
-                f"cannot load a program from {path}: it is a device or pipe; copy what it gives to"
-                " a file first"
+                f"cannot load a program from {path}: it is a device or pipe; copy its data to a"
+                " file first"
             )
         with open(descriptor, "rb", closefd=False) as file:
             return file.read()
@@ -174,7 +174,7 @@ def _read_regular(path: str) -> bytes:
 
 
 def _artifact_for(program: Program, asked: str | None) -> tuple[bytes, str]:
-    """The program's artifact for a reader of a StableHLO version, and the artifact's version."""
+    """Return the program's artifact for readers of a StableHLO version, and its own version."""
     wanted = asked
     if asked is None:
         from cyxla import runtime
@@ -186,11 +186,11 @@ def _artifact_for(program: Program, asked: str | None) -> tuple[bytes, str]:
             " cyxla.runtime_info().stablehlo_version"
         )
     if wanted is None or not is_newer(program.stablehlo_version, wanted):
-        return program.stablehlo, program.stablehlo_version  # newer readers read older artifacts
+        return program.stablehlo, program.stablehlo_version  # readers accept older artifacts
     try:
         return for_version(program, wanted), wanted
     except (ImportError, UnsupportedError) as error:
-        if asked is None:  # the text is in the file too, and has no version
+        if asked is None:  # such a reader can still use the text, which has no version
             return program.stablehlo, program.stablehlo_version
         if isinstance(error, UnsupportedError):
             raise

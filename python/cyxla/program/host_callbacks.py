@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Python functions that programs call while they execute: `jax.pure_callback` and its like.
+"""Python functions that programs call while they execute, through `jax.pure_callback` for example.
 
-A program names each function by a number of this process. The functions are held by the Program
-and by what is compiled from it, and known here only for as long as one of those lives.
+A program refers to a function by a number that is unique in this process. The Program and its
+executables own the functions; this module holds weak references to them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ refuse_reload(__name__, "_numbers" in globals())
 
 
 class HostCallback:
-    """One function: what to call, the number in the program, and where the user wrote it."""
+    """One function, its number in the program, and the source line of the call."""
 
     def __init__(self, function: Callable[..., Any], where: str) -> None:
         self.function: Final = function
@@ -33,7 +33,7 @@ class HostCallback:
 
 
 class HostCallbacks:
-    """The functions of one program. Bound to this process: copied by reference, never pickled."""
+    """The functions of one program; copied by reference and never pickled."""
 
     def __init__(self, program: str, callbacks: Sequence[HostCallback]) -> None:
         self.program: Final = program
@@ -58,13 +58,13 @@ class HostCallbacks:
 
 
 class Failure(NamedTuple):
-    """What a function raised, and how an error of the execution tells it."""
+    """The exception that a function raised, and its text in the execution's error."""
 
     error: BaseException
     text: str
 
 
-# What a function must return in one place; a dtype of None stands for a token.
+# The dtype and shape of one result; a dtype of None stands for a token.
 _Expected: TypeAlias = tuple[AnyDtype | None, tuple[int, ...]]
 
 _numbers: Final = itertools.count(1)
@@ -72,24 +72,24 @@ _callbacks: Final[weakref.WeakValueDictionary[int, HostCallback]] = weakref.Weak
 
 
 def known_callbacks() -> int:
-    """How many functions there are whose programs live."""
+    """Return the number of functions whose programs are alive."""
     return len(_callbacks)
 
 
 def answer(
     number: int, arguments: tuple[AnyArray | None, ...], expected: tuple[_Expected, ...]
 ) -> tuple[AnyArray | None, ...] | Failure:
-    """Call the function with this number and return its arrays, each C-contiguous and as expected.
+    """Call a function and return its C-contiguous results, or a Failure for any exception.
 
-    `arguments` has None for tokens, and so has the result. Whatever goes wrong becomes a Failure.
+    `arguments` and the results have None for tokens.
     """
     callback = _callbacks.get(number)
     where = f"number {number}" if callback is None else callback.where
     try:
         if callback is None:
-            raise Error("its program was lowered in another process, or is gone; lower it again")
+            raise Error("its program is from another process or was freed; lower it again")
         return _checked(callback.function(*arguments), expected)
-    except BaseException as error:  # the plugin must not see it, and the caller of the program must
+    except BaseException as error:  # re-raised for the program's caller, after the plugin returns
         kind = type(error).__name__
         return Failure(error, f"{kind} in the host callback {where}: {_text_of(error)}")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A lowered JAX function: StableHLO and the signature that native code must follow."""
+"""A lowered JAX function: its StableHLO, and its signature for native code."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ refuse_reload(__name__, "Program" in globals())
 
 
 class _Flops:
-    """`Program.flops`: counted on first use, as that takes as long as lowering the function."""
+    """`Program.flops`, computed on first use: counting takes as long as lowering the function."""
 
     def __get__(self, program: Program | None, owner: type[Program]) -> Any:
         if program is None:
-            return None  # the default of the field
+            return None  # dataclass reads the field's default here
         value = program.__dict__["_flops"]
         if callable(value):
             value = program.__dict__["_flops"] = value()
@@ -35,10 +35,10 @@ class _Flops:
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Program:
-    """A JAX function lowered for one platform; made by `cyxla.lower`, immutable, picklable.
+    """A JAX function lowered for one platform, from `cyxla.lower`; immutable and picklable.
 
-    Printing a program shows its signature as a table. `save` and `load` keep it in a file. One that
-    needs Python holds functions of this process and can be neither pickled nor saved.
+    Printing a program shows its signature as a table. `save` writes it to a file that `load` reads.
+    A program that calls Python functions can be neither pickled nor saved.
 
     Attributes:
         name: the function's name, or the one given to `lower`.
@@ -46,16 +46,16 @@ class Program:
         inputs: every declared leaf in flatten order, used or not.
         outputs: every leaf of the result in flatten order.
         stablehlo: portable StableHLO artifact (MLIR bytecode) of version `stablehlo_version`.
-        stablehlo_version: such as "1.17.0"; the version of the JAX that lowered the function, or
-            of the artifact that was saved.
+        stablehlo_version: version of the artifact, such as "1.17.0"; that of the JAX that lowered
+            the function, unless `save` wrote an older one.
         text: the same module as MLIR text, without source locations.
-        custom_call_targets: names that the plugin, or a registered FFI handler, must provide.
-        needs_python: whether an execution calls back into Python, for which it takes the GIL.
+        custom_call_targets: custom calls that the plugin or a registered FFI handler must provide.
+        needs_python: whether an execution takes the GIL to call Python functions.
         jax_version: version of the JAX that lowered the function.
-        flops: floating-point operations of one execution by XLA's cost analysis, which counts a
-            loop's body once and custom calls not at all; None where it does not say. Counted when
-            it is first read, pickled or saved.
-        host_callbacks: keeps the Python functions that an execution calls; None without any.
+        flops: floating-point operations of one execution according to XLA's cost analysis, which
+            counts a loop's body once and ignores custom calls; None if unknown. Computed when it is
+            first read, pickled or saved.
+        host_callbacks: owns the Python functions that an execution calls; None without any.
     """
 
     name: str
@@ -82,49 +82,49 @@ class Program:
         return self.describe()
 
     def __getstate__(self) -> dict[str, Any]:
-        self.flops  # noqa: B018  # the process that reads this may have no jax to count them
+        self.flops  # noqa: B018  # counts them now: the reading process may not have jax
         return self.__dict__
 
     def check_portable(self) -> None:
-        """Raise UnsupportedError when the program cannot leave this process."""
+        """Raise UnsupportedError if the program calls functions of this process."""
         if self.host_callbacks is not None:
             self.host_callbacks.refuse_to_leave()
 
     def save(self, path: str | os.PathLike[str], *, stablehlo_version: str | None = None) -> None:
-        """Write the program to a file, which `load` reads; a file that was there is replaced.
+        """Write the program to a file that `load` reads, replacing an existing file.
 
-        The file appears whole or not at all, with the permissions of the one that was there.
-        `docs/program-file.md` describes its format.
+        The file is replaced atomically and keeps its permissions. `docs/program-file.md` describes
+        its format.
 
         Args:
-            path: the file, in a folder that exists.
+            path: the file, in an existing folder.
             stablehlo_version: the StableHLO version of the plugin that will read the artifact,
-                such as "1.13.3" (`RuntimeInfo.stablehlo_version`); writing for an older version
-                than the program's needs jax. None takes that of the plugin which this process has
-                loaded, where the program can be written so, and the program's own otherwise: no
-                plugin is loaded to ask it. The text beside the artifact has no version.
+                such as "1.13.3" (`RuntimeInfo.stablehlo_version`). Writing an older version than
+                the program's needs jax. None means the version of the plugin that this process has
+                loaded, or the program's own if none is loaded or the program cannot be written for
+                the plugin's. The text in the file does not depend on it.
 
         Raises:
             UnsupportedError: the program calls back into Python, or cannot be written as
                 `stablehlo_version`.
-            ArgumentError: `stablehlo_version` is no version, or `path` no path.
-            OSError: the file cannot be written, or what is there is no file: a folder, a device.
+            ArgumentError: `stablehlo_version` is not a version, or `path` is not a path.
+            OSError: the file cannot be written, or the path is a folder or a device.
         """
         save_program(self, path, stablehlo_version)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Program:
-        """Read a program that `save` wrote. Needs neither jax nor a plugin.
+        """Return a program that `save` wrote. Needs neither jax nor a plugin.
 
         Raises:
-            ArgumentError: the file is damaged, cut off, of a newer cyxla, or no program; it is a
-                device or pipe; `path` is no path.
+            ArgumentError: the file is damaged, truncated, from a newer cyxla, or not a program
+                file; it is a device or pipe; `path` is not a path.
             OSError: the file cannot be read.
         """
         return load_program(cls, path)
 
     def describe(self) -> str:
-        """The signature as a table: what native code needs to fill `Input` and its outputs."""
+        """Return the signature as a table, with what native code needs for inputs and outputs."""
         header = ("", "index", "name", "dtype", "element type", "shape", "elements", "bytes")
         rows = [header]
         for side, arrays in (("input", self.inputs), ("output", self.outputs)):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a program takes and gives: its arrays, and the name that native code knows it by."""
+"""A program's inputs and outputs, and its name as an identifier."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ __all__ = ["ProgramArray", "identifier"]
 
 
 class ProgramArray(NamedTuple):
-    """One input or output of a program, in the position that native code passes it at.
+    """One input or output of a program.
 
     Attributes:
         name: path of the leaf: the parameter's name and JAX's key path into its container, such as
             "x", "d['a']" or "params.w[0]"; for outputs "result", "result[0]", "result['loss']".
         dtype: NumPy dtype of the elements.
-        element_type: the same as PJRT names it, the value of `Input.element_type`.
+        element_type: PJRT's element type, the value of `Input.element_type`.
         shape: dimensions; the memory is dense and row-major.
-        size_bytes: bytes of the whole array.
+        size_bytes: size of the array in bytes.
     """
 
     name: str
@@ -33,7 +33,7 @@ class ProgramArray(NamedTuple):
 
     @classmethod
     def of(cls, name: str, array_type: ArrayType) -> ProgramArray:
-        """The array called `name` of this element type and shape."""
+        """Return the array called `name` with this element type and shape."""
         return cls(
             name,
             array_type.dtype,
@@ -44,11 +44,11 @@ class ProgramArray(NamedTuple):
 
     @property
     def array_type(self) -> ArrayType:
-        """Element type and shape alone."""
+        """The element type and shape."""
         return ArrayType(self.element_type, self.shape)
 
 
 def identifier(name: str) -> str:
-    """The name with everything that C would not take in an identifier replaced."""
+    """Return the name as a valid C identifier."""
     safe = re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_")
     return f"_{safe}" if safe[:1].isdigit() else safe or "program"

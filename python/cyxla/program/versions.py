@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""StableHLO versions, and artifacts written for an older one.
+"""Compares StableHLO versions, and writes artifacts for older ones.
 
-Comparing versions needs nothing; the other functions import JAX when they are called.
+Only the functions that write artifacts import JAX.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ _VERSION: Final = re.compile(r"\d{1,9}\.\d{1,9}\.\d{1,9}", re.ASCII)
 
 
 def is_version(text: object) -> bool:
-    """Whether the text is a StableHLO version such as "1.13.3"."""
+    """Return whether the text is a StableHLO version such as "1.13.3"."""
     return isinstance(text, str) and _VERSION.fullmatch(text) is not None
 
 
 def is_newer(version: str, other: str) -> bool:
-    """Whether a StableHLO version is newer than the other."""
+    """Return whether a StableHLO version is newer than the other."""
     return _numbers(version) > _numbers(other)
 
 
 def for_version(program: Program, version: str) -> bytes:
-    """The program's artifact for a reader of an older StableHLO version.
+    """Return the program's artifact for readers of an older StableHLO version.
 
     Raises:
         UnsupportedError: an operation of the program does not exist in that version.
@@ -48,7 +48,7 @@ def for_version(program: Program, version: str) -> bytes:
 
 @contextlib.contextmanager
 def own_context(program: Program, what: str) -> Iterator[ir.Context]:
-    """A fresh MLIR context; what goes wrong in it is an UnsupportedError with MLIR's messages."""
+    """Enter a new MLIR context; exceptions in it become UnsupportedError with MLIR's messages."""
     from jax.interpreters import mlir
 
     context = mlir.make_ir_context()
@@ -62,7 +62,7 @@ def own_context(program: Program, what: str) -> Iterator[ir.Context]:
     try:
         with context:
             yield context
-    except Exception as error:  # the bindings raise several types, some of them RuntimeError
+    except Exception as error:  # the bindings raise several types
         raise UnsupportedError(
             f"program {program.name!r} of StableHLO {program.stablehlo_version} cannot be {what}:"
             f" {'; '.join(messages) or error}"
@@ -72,7 +72,7 @@ def own_context(program: Program, what: str) -> Iterator[ir.Context]:
 
 
 def serialize(module: ir.Module, version: str) -> bytes:
-    """The module as a portable artifact for readers of a StableHLO version."""
+    """Return the module as a portable artifact for readers of a StableHLO version."""
     from jax.extend.mlir.dialects import stablehlo
 
     # Without allow_other_dialects, operations that JAX keeps in CHLO (erf, top_k) fail.

@@ -197,8 +197,7 @@ TEST_F(RebindOnceTest, AnOutputInPlaceMayMoveOverAnInput) {
   Signature signature = test::signature_of(kCode);
   signature.inputs.pop_back();
   signature.in_place_outputs = {0};
-  CompileStatistics statistics;
-  const ProgramReference program(loaded().compile(kCode, "fake", {}, signature, statistics));
+  const ProgramReference program = loaded().compile(test::request_of(kCode, signature)).program;
   const Array<float> both(std::vector<float>(8, 1));
   const Array<float> result(std::vector<float>(4, 0));
   const cyxla_input input = {both.data(), PJRT_Buffer_Type_F32, 4};

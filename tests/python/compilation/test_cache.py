@@ -120,9 +120,9 @@ def test_the_key_depends_on_plugin_machine_and_environment(
     )
 
     def key(program: cyxla.Program = program, info: cyxla.RuntimeInfo = info) -> bytes:
-        place = executable_cache.place_of(CompileRequest(program, settings, info))
-        assert place is not None
-        return place.key
+        location = executable_cache.location_of(CompileRequest(program, settings, info))
+        assert location is not None
+        return location.key
 
     keys = {key()}
     keys.add(key(info=info._replace(api_version=(0, 1))))
@@ -240,10 +240,10 @@ def test_an_entry_of_another_program_is_none(tmp_path: Path) -> None:
 def test_bytes_that_the_plugin_refuses_are_compiled_again(tmp_path: Path) -> None:
     assert not is_hit(example(), tmp_path)
     (path,) = entries(tmp_path)
-    place = executable_cache.Place(tmp_path, bytes.fromhex(path.stem))
-    entry = place.read()
+    location = executable_cache.Location(tmp_path, bytes.fromhex(path.stem))
+    entry = location.read()
     assert entry is not None
-    place.write(entry._replace(serialized=b"no executable"))
+    location.write(entry._replace(serialized=b"no executable"))
     assert not is_hit(example(), tmp_path)
     assert is_hit(example(), tmp_path)
 
@@ -292,7 +292,7 @@ def test_a_folder_that_cannot_be_used_is_one_warning(tmp_path: Path) -> None:
             warnings.simplefilter("error")
             assert not is_hit(example(), folder)
     assert list(open_to_all.iterdir()) == []
-    assert executable_cache.refusal(file) == "it is no folder"
+    assert executable_cache.refusal(file) == "it is not a folder"
 
 
 def test_a_folder_of_another_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -300,7 +300,7 @@ def test_a_folder_of_another_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert not is_hit(example(), tmp_path)
     monkeypatch.setattr(os, "geteuid", lambda: own + 1)
     (path,) = entries(tmp_path)
-    assert executable_cache.Place(tmp_path, bytes.fromhex(path.stem)).read() is None
+    assert executable_cache.Location(tmp_path, bytes.fromhex(path.stem)).read() is None
     with pytest.warns(RuntimeWarning, match=f"it belongs to the user {own}"):
         assert not is_hit(example(), tmp_path)
 
@@ -327,7 +327,7 @@ def test_another_plugin_file_than_the_loaded_one_gives_no_cache(tmp_path: Path) 
         [example()], None, None, False, "auto", False, tmp_path
     )
     replaced = info._replace(plugin=info.plugin._replace(path=other))
-    assert executable_cache.place_of(CompileRequest(example(), settings, replaced)) is None
+    assert executable_cache.location_of(CompileRequest(example(), settings, replaced)) is None
 
 
 def test_many_programs_at_once_and_many_processes(tmp_path: Path) -> None:
@@ -369,8 +369,8 @@ def test_the_report_tells_the_folder_and_its_size(tmp_path: Path) -> None:
     tmp_path.chmod(0o777)
     variables = {"CYXLA_CACHE_DIR": str(tmp_path), "CYXLA_PERF_MAP": "maybe"}
     ended = run_process("-m", "cyxla", env=variables)
-    assert f"{size:.1f} MB\n  not used: others may write to it, and what is in it" in ended.stdout
-    assert "  CYXLA_PERF_MAP=maybe (without effect: only 1 has one)\n" in ended.stdout
+    assert f"{size:.1f} MB\n  not used: other users can write to it, and cyxla runs" in ended.stdout
+    assert "  CYXLA_PERF_MAP=maybe (ignored: only 1 has an effect)\n" in ended.stdout
 
 
 _ONE_PROGRAM = """

@@ -232,8 +232,8 @@ def test_missing_custom_calls_are_listed_with_their_functions() -> None:
     message = str(caught.value)
     assert "my_own_target" in message.splitlines()[0]
     for line in (
-        "The program needs these custom calls, which the plugin was not given:",
-        "  my_own_target: nobody registered a handler under this name",
+        "The program needs these custom calls, which are not registered with the plugin:",
+        "  my_own_target: no handler is registered under this name",
         "Register handlers of your own with cyxla.register_ffi_target.",
     ):
         assert line in message.splitlines()
@@ -250,7 +250,7 @@ def test_the_handler_of_host_callbacks_is_not_missing() -> None:
     with pytest.raises(CompileError) as caught:
         compile_program(program)
     missing = [line for line in str(caught.value).splitlines() if line.startswith("  ")]
-    assert missing == ["  my_own_target: nobody registered a handler under this name"]
+    assert missing == ["  my_own_target: no handler is registered under this name"]
 
 
 def test_without_jaxlibs_handlers_the_error_says_why() -> None:
@@ -263,10 +263,10 @@ def test_without_jaxlibs_handlers_the_error_says_why() -> None:
         except cyxla.CompileError as error:
             print(error)
     """)
-    missing = "lapack_dsyevd_ffi (jnp.linalg.eigh): nobody registered a handler under this name"
+    missing = "lapack_dsyevd_ffi (jnp.linalg.eigh): no handler is registered under this name"
     assert f"  {missing}\n" in output
-    reason = "handlers 0 were given to the plugin: initialized with jax_targets=False."
-    assert f"Of jaxlib's {reason}" in output
+    reason = "handlers are registered with the plugin: initialized with jax_targets=False."
+    assert f"0 of jaxlib's {reason}" in output
 
 
 @pytest.mark.parametrize(

@@ -141,7 +141,7 @@ def test_a_plugin_without_outputs_in_place_warns_once(monkeypatch: pytest.Monkey
     [
         (3, {}, r"programs must be a list of programs, got int; for one .*cyxla\.compile_program"),
         ([1], {}, r"programs\[0\] must be a cyxla\.Program, got int; cyxla\.lower makes one"),
-        ([], {"max_workers": 0}, "max_workers must be a number from 1 on, or None, got 0"),
+        ([], {"max_workers": 0}, "max_workers must be None or at least 1, got 0"),
         ([], {"max_workers": True}, "max_workers must be .*, got True"),
         ([], {"max_workers": 1.5}, "max_workers must be .*, got 1.5"),
         ([], {"options": 3}, "options must be a mapping"),

@@ -119,7 +119,7 @@ def table() -> Any:
             {"platform": "abacus"},
             ArgumentError,
             "unknown platform 'abacus' of the FFI target 'f'; known are cpu, host, cuda, rocm, "
-            "gpu, tpu, and None for that of the process's plugin",
+            "gpu, tpu, and None for the platform of the process's plugin",
         ),
         (
             "f",
@@ -215,8 +215,8 @@ def test_one_name_has_one_function(table: Any, attached: bool) -> None:
         with pytest.raises(ArgumentError) as caught:
             table.register_ffi_target("f", _capsule(24), platform)
         assert str(caught.value) == (
-            "FFI target 'f' is registered already, with another function, and a name keeps its "
-            "first function: choose another name"
+            "FFI target 'f' is already registered with another function, and registrations are "
+            "permanent: choose another name"
         )
     assert {target[2] for target in plugin.given} <= {8}
 
@@ -244,7 +244,7 @@ def test_all_handlers_of_jaxlib_and_no_callback(table: Any) -> None:
     assert {"lapack_spotrf_ffi", "lapack_zgesdd_ffi", "cpu_csr_sparse_dense_ffi"} <= set(names)
     assert not any("callback" in name for name in names)
     assert all(address for _, _, address in plugin.given)
-    with pytest.raises(ArgumentError, match="'lapack_spotrf_ffi' is registered already"):
+    with pytest.raises(ArgumentError, match="'lapack_spotrf_ffi' is already registered"):
         table.register_ffi_target("lapack_spotrf_ffi", _capsule(8))
 
 
@@ -289,7 +289,7 @@ def test_what_became_of_each_target(table: Any) -> None:
     with pytest.raises(PluginError):
         table.register_ffi_target("bad", _capsule(8))
     assert table.registration("newer") == (True, "adapted from XLA FFI 0.5 to the plugin's 0.2")
-    assert table.registration("equal") == (True, "registered as it is (XLA FFI 0.2)")
+    assert table.registration("equal") == (True, "registered unchanged (XLA FFI 0.2)")
     assert table.registration("bad") == (
         False,
         "the plugin refused the custom-call target bad",
@@ -306,7 +306,7 @@ def test_cyxlas_own_handlers_are_registered_in_any_case(table: Any) -> None:
     table.register_own("later", 16)
     table.register_own("later", 16)
     assert plugin.given == [(name, "Host", 8), ("later", "Host", 16)]
-    with pytest.raises(ArgumentError, match="'later' is registered already"):
+    with pytest.raises(ArgumentError, match="'later' is already registered"):
         table.register_own("later", 24)
     with pytest.raises(UnsupportedError, match="JAX's handler for Python callbacks"):
         table.register_ffi_target(name, _capsule(8))
@@ -348,7 +348,7 @@ def test_the_handlers_of_a_gpu_package_are_given_stage_by_stage(
     assert table.jaxlib_registered() == (3, "PluginError: no room")
     assert table.registration("staged").is_usable
     assert not table.registration("refused").is_usable
-    with pytest.raises(ArgumentError, match="'staged' is registered already"):
+    with pytest.raises(ArgumentError, match="'staged' is already registered"):
         table.register_ffi_target("staged", _capsule(64))
 
 

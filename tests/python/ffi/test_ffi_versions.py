@@ -69,7 +69,7 @@ def test_handlers_of_newer_versions(library: str, handlers: str) -> None:
     minor = _MINOR[library]
     assert lines[:2] == [
         f"[1.0, 3.0, 5.0] adapted from XLA FFI 0.5 to the plugin's 0.{minor}",
-        "[1.0, 3.0, 5.0] registered as it is (XLA FFI 0.1)",
+        "[1.0, 3.0, 5.0] registered unchanged (XLA FFI 0.1)",
     ]
     refusal = lines[2]
     assert refusal.startswith(
@@ -115,5 +115,5 @@ def test_linear_algebra_equals_jax(library: str) -> None:
     if minor > _MINOR[library]:
         description = f"adapted from XLA FFI 0.{minor} to the plugin's 0.{_MINOR[library]}"
     else:
-        description = f"registered as it is (XLA FFI 0.{minor})"
+        description = f"registered unchanged (XLA FFI 0.{minor})"
     assert printed.split(maxsplit=3)[3].strip() == str({description})

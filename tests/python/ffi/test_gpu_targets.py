@@ -80,7 +80,7 @@ def test_cuda_kernels_of_another_version_are_not_used(site: Path) -> None:
         assert list(gpu_targets("cuda")) == []
     assert str(caught[0].message) == (
         "jax-cuda13-plugin 0.11.2 has GPU kernels for another version of JAX than jaxlib 0.12.0.1, "
-        "and none of them is used: pip install 'jax-cuda13-plugin==0.12.0.1', or jax and jaxlib "
+        "and cyxla uses none of them: pip install 'jax-cuda13-plugin==0.12.0.1', or jax and jaxlib "
         "0.11.2"
     )
 

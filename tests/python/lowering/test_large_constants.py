@@ -44,10 +44,9 @@ def test_the_message() -> None:
     assert str(warning.message) == (
         f"program 'f' has constants of {2 * LIMIT + 848} bytes: float32 of shape (65536,)"
         " (262144 bytes), float32 of shape (2, 32768) (262144 bytes), float32 of shape (200,)"
-        " (800 bytes) and 2 more. They make it slow to lower and compile, and are copied into it."
-        " Pass the arrays that the function closes over as arguments; if they are wanted as they"
-        " are, silence this with warnings.filterwarnings('ignore',"
-        " category=cyxla.LargeConstantsWarning)"
+        " (800 bytes) and 2 more. They are copied into it and make it slow to lower and compile."
+        " Pass the arrays that the function closes over as arguments, or silence this with"
+        " warnings.filterwarnings('ignore', category=cyxla.LargeConstantsWarning)"
     )
 
 

@@ -171,8 +171,8 @@ def test_not_callable() -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("", "name must be a string that is not empty, got ''"),
-        (3, "name must be a string that is not empty, got 3"),
+        ("", "name must be a non-empty string, got ''"),
+        (3, "name must be a non-empty string, got 3"),
         ("a\ud800", r"name 'a\\ud800' cannot be written in UTF-8: surrogates not allowed"),
     ],
 )

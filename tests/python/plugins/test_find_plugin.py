@@ -85,7 +85,7 @@ def test_a_path_in_the_environment_that_is_no_plugin(
     _install(site, "cpu")
     monkeypatch.setenv("CYXLA_PJRT_PLUGIN", "/no/such.so")
     assert _error() == (
-        "cannot load the PJRT plugin '/no/such.so' (CYXLA_PJRT_PLUGIN): there is no such file. "
+        "cannot load the PJRT plugin '/no/such.so' (CYXLA_PJRT_PLUGIN): the file does not exist. "
         "Give the path of a plugin's shared library; `python -m cyxla` lists the installed ones"
     )
 

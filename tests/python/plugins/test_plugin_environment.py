@@ -104,7 +104,7 @@ def test_options_for_any_plugin_but_the_cpus(monkeypatch: pytest.MonkeyPatch) ->
         (
             {_FRACTION: ".5", _OLD_FRACTION: ".6"},
             f"the environment variables {_FRACTION}=.5 and {_OLD_FRACTION}=.6 are both set: unset "
-            f"{_OLD_FRACTION}, the deprecated name of the same",
+            f"{_OLD_FRACTION}, the deprecated name",
         ),
         (
             {_FRACTION: "half"},
@@ -222,9 +222,9 @@ def test_libraries_that_jax_is_told_of(tmp_path: Path, monkeypatch: pytest.Monke
     )
     assert available_plugins() == ()
     nonsense, missing, wrong, typed = map(str, rejected_plugins())
-    assert nonsense == f"{variable}: it has the part 'nonsense', which is not 'platform:path'"
-    assert missing == f"{variable}, /no.so: there is no such file"
-    assert wrong.startswith(f"{variable}: {tmp_path}/wrong.json is no description of a plugin: ")
+    assert nonsense == f"{variable}: its part 'nonsense' is not 'platform:path'"
+    assert missing == f"{variable}, /no.so: the file does not exist"
+    assert wrong.startswith(f"{variable}: {tmp_path}/wrong.json does not describe a plugin: ")
     assert "option 'a' of the plugin" in typed
 
 

@@ -126,8 +126,8 @@ _NO_GPU = "PJRT_Client_Create: No visible GPU devices."
 @pytest.mark.parametrize(
     ("platform", "message", "advice"),
     [
-        ("cuda", _NO_GPU, "There is no /dev/nvidia0: install NVIDIA's driver"),
-        ("rocm", _NO_GPU, "There is no /dev/kfd: install the amdgpu driver"),
+        ("cuda", _NO_GPU, "/dev/nvidia0 is missing: install NVIDIA's driver"),
+        ("rocm", _NO_GPU, "/dev/kfd is missing: install the amdgpu driver"),
         (
             "tpu",
             "PJRT_Client_Create: TPU initialization failed: No jellyfish device found.",
@@ -166,7 +166,7 @@ def test_with_a_driver_the_variables_that_hide_devices_are_named(
 def test_the_faster_plugin_is_named_only_to_one_that_is_slower() -> None:
     assert faster_plugin("mine 1", {"asynchronous": None}, ["lammps-jax-pjrt-cpu 0.11.2"]) == ""
     assert faster_plugin("old 1", {"cpu_device_count": None}, ["old 1"]) == (
-        "lammps-jax-pjrt-cpu is faster: pip install lammps-jax-pjrt-cpu, which asks for "
-        "jax<=0.11.2. It has the option 'asynchronous', and computes on the caller's thread; old 1 "
-        "has not, and hands every call that is not direct to a thread of its own"
+        "lammps-jax-pjrt-cpu is faster: pip install lammps-jax-pjrt-cpu, which requires "
+        "jax<=0.11.2. It has the option 'asynchronous' and computes on the caller's thread; old 1 "
+        "does not, and passes every call that is not direct to a thread of its own"
     )

@@ -36,7 +36,7 @@ def test_the_installed_cpu_plugins_are_accepted() -> None:
 
 def test_a_library_of_something_else_is_told_without_loading_it() -> None:
     fault = plugin_file_fault(Path(foreign_library.__file__))
-    assert fault == "it has no function GetPjrtApi, so it is no PJRT plugin"
+    assert fault == "it has no function GetPjrtApi, so it is not a PJRT plugin"
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_a_library_of_something_else_is_told_without_loading_it() -> None:
         (elf_file()[:100], "its ELF headers are broken"),
         (
             elf_file(strings=b"\0NotGetPjrtApi\0GetPjrtApiNot\0"),
-            "it has no function GetPjrtApi, so it is no PJRT plugin",
+            "it has no function GetPjrtApi, so it is not a PJRT plugin",
         ),
     ],
 )
@@ -82,8 +82,8 @@ def test_paths_that_are_no_file(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
     faults = {
-        tmp_path / "missing": "there is no such file",
-        tmp_path / "missing" / "below": "there is no such file",
+        tmp_path / "missing": "the file does not exist",
+        tmp_path / "missing" / "below": "the file does not exist",
         tmp_path: "it is a folder, not a library",
         Path(): "it is a folder, not a library",
         tmp_path / "pipe": "it is not a regular file",

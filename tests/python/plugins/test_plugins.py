@@ -121,10 +121,10 @@ def test_files_that_cannot_be_plugins(tmp_path: Path, monkeypatch: pytest.Monkey
     assert available_plugins() == ()
     missing, empty, foreign = rejected_plugins()
     assert missing == RejectedPlugin(
-        "lammps-jax-pjrt-cpu 0.11.2", tmp_path / _LAMMPS, "there is no such file"
+        "lammps-jax-pjrt-cpu 0.11.2", tmp_path / _LAMMPS, "the file does not exist"
     )
     assert (
-        str(missing) == f"lammps-jax-pjrt-cpu 0.11.2, {tmp_path / _LAMMPS}: there is no such file"
+        str(missing) == f"lammps-jax-pjrt-cpu 0.11.2, {tmp_path / _LAMMPS}: the file does not exist"
     )
     assert empty.reason == "it is empty"
     assert foreign.reason.startswith("it is built for ")
@@ -159,7 +159,7 @@ def test_other_packages_of_the_plugin_group(
     ]
     assert _reasons() == [
         f"other-plugins 2.0, {tmp_path}/xla_plugins/strange/strange.so: the name of its entry "
-        "point in the group xla_plugins tells no platform"
+        "point in the group xla_plugins names no platform"
     ]
 
 
@@ -227,7 +227,7 @@ def test_entry_points(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert discovery.find_plugin("metal").source == f"{source} good"
     assert _reasons() == [
         f"{source} exiting: entry_exiting failed: SystemExit: 3",
-        f"{source} lost, /no.so: there is no such file",
+        f"{source} lost, /no.so: the file does not exist",
         f"{source} mapless, {tmp_path}/mapless.so: options must be a mapping of names to values, "
         "not 7 (int); its CREATE_OPTIONS",
         f"{source} nameless, {tmp_path}/nameless.so: its PLATFORM is '', not a name",

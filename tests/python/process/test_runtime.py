@@ -142,13 +142,13 @@ attempt(Plugin("cpu", Path({paths[0]!r}), "mine"))
 attempt({str(_LAMMPS.path)!r})
 """)
     faults = [
-        "there is no such file",
-        "there is no such file",
+        "the file does not exist",
+        "the file does not exist",
         "it is a folder, not a library",
         "it is a folder, not a library",
         "its ELF headers are broken",
         "it is cut off: it has 235 bytes, its segments end at byte 236",
-        "it has no function GetPjrtApi, so it is no PJRT plugin",
+        "it has no function GetPjrtApi, so it is not a PJRT plugin",
     ]
     for path, fault, line in zip([*paths, foreign_library.__file__], faults, lines, strict=False):
         assert line.startswith(
@@ -156,7 +156,7 @@ attempt({str(_LAMMPS.path)!r})
         )
     assert lines[7] == lines[0]
     assert lines[8].startswith(
-        "PluginError cannot load the PJRT plugin '/nope.so' (mine): there is no"
+        "PluginError cannot load the PJRT plugin '/nope.so' (mine): the file does not exist"
     )
     assert lines[9:] == ["initialized (0, 115)"]
 

@@ -208,8 +208,8 @@ def test_more_devices_than_threads() -> None:
             print(error)
     """)
     assert printed.strip() == (
-        "threads=2 does nothing with the option cpu_device_count=3: the pool has a thread for each "
-        "device. Ask for at most as many devices as threads"
+        "threads=2 has no effect with the option cpu_device_count=3: the pool has a thread for "
+        "each device. Ask for at most as many devices as threads"
     )
 
 

@@ -53,7 +53,7 @@ def test_a_whole_report() -> None:
         "  aliased_inputs: True",
         "  inplace_outputs: True",
         "  threads: 2",
-        "  jaxlib's FFI handlers given to it: 62",
+        "  jaxlib's FFI handlers registered: 62",
         "Environment variables:",
         "  CYXLA_NUM_THREADS=2",
     ]
@@ -74,8 +74,8 @@ def test_the_environment_chooses() -> None:
     lammps = next(found for found in available_plugins() if "asynchronous" in found.create_options)
     assert (
         f"\n  {lammps.source} is installed and faster: name its library in CYXLA_PJRT_PLUGIN. It "
-        "has the option 'asynchronous', and computes on the caller's thread; "
-        f"{older.source} has not, and hands every call that is not direct to a thread of its own\n"
+        f"has the option 'asynchronous' and computes on the caller's thread; {older.source} "
+        "does not, and passes every call that is not direct to a thread of its own\n"
     ) in by_path
     assert f"\n  CYXLA_PJRT_PLUGIN={older.path}\n" in by_path
     by_platform = _report(CYXLA_PLATFORM="cpu")
@@ -87,7 +87,7 @@ def test_wrong_choices_are_part_of_the_report() -> None:
     assert "\n  unknown platform 'abacus' in the environment" in _report(
         code=1, CYXLA_PLATFORM="abacus"
     )
-    assert "'/no.so' (CYXLA_PJRT_PLUGIN): there is no such file" in _report(
+    assert "'/no.so' (CYXLA_PJRT_PLUGIN): the file does not exist" in _report(
         code=1, CYXLA_PJRT_PLUGIN="/no.so"
     )
     threads = "\n  not loaded: ArgumentError: the environment variable CYXLA_NUM_THREADS is 'x'"
@@ -100,7 +100,7 @@ def test_a_plugin_that_ends_its_process_is_reported(tmp_path: Path) -> None:
     aborting = "void abort(void); const void* GetPjrtApi(void) { abort(); return 0; }"
     library = build_library(tmp_path / "aborting.so", aborting)
     report = _report(code=1, CYXLA_PJRT_PLUGIN=str(library))
-    assert "\n  not loaded: it ended its process with SIGABRT, saying\n" in report
+    assert "\n  not loaded: it ended its process with SIGABRT and this output:\n" in report
     assert f"\nEnvironment variables:\n  CYXLA_PJRT_PLUGIN={library}\n" in report
 
 
