@@ -73,7 +73,7 @@ cyxla_input input(const T&&) = delete;  // a temporary is gone when the program 
 
 // A program with inputs and outputs bound to fixed memory, which must outlive it. One thread at a
 // time.
-class Call {
+class [[nodiscard]] Call {
  public:
   Call(Call&& other) noexcept : api_(other.api_), call_(std::exchange(other.call_, nullptr)) {}
   Call& operator=(Call&& other) noexcept {
@@ -100,7 +100,7 @@ class Call {
 
 // A compiled program, kept alive by this object. Any number of threads may use it at once, without
 // the GIL.
-class Program {
+class [[nodiscard]] Program {
  public:
   // Retains `spec`, which comes from api.program_spec(executable).
   Program(const cyxla_api& api, const cyxla_program_spec& spec) noexcept

@@ -14,7 +14,7 @@ namespace cyxla {
 // at the end of the scope, exception flags included: subnormal operands and results become zero,
 // rounding is to nearest, no exception traps. That is MXCSR alone; the x87 unit, which kernels do
 // not use and XLA does not set either, stays as it is. Owned by the scope; used by one thread.
-class KernelFloatingPointScope {
+class [[nodiscard]] KernelFloatingPointScope {
  public:
 #if defined(__x86_64__)
   KernelFloatingPointScope() noexcept : saved_(_mm_getcsr()) { _mm_setcsr(kKernelState); }
@@ -42,7 +42,7 @@ class KernelFloatingPointScope {
 // change what the plugin computes, now and while it compiles; the caller's traps would end the
 // process; and the plugin's flags would stay. Threads that the plugin starts inherit the state.
 // Owned by the scope; used by one thread.
-class PluginFloatingPointScope {
+class [[nodiscard]] PluginFloatingPointScope {
  public:
 #if defined(__x86_64__)
   PluginFloatingPointScope() noexcept : mxcsr_(_mm_getcsr()), x87_(x87_now()) {

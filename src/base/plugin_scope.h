@@ -10,7 +10,7 @@ namespace cyxla {
 // Delays the cancellation of the calling thread (pthread_cancel) until the scope has ended and the
 // thread comes to its next cancellation point: unwinding it within a noexcept function or through
 // the plugin's frames ends the process. Owned by the scope; used by one thread.
-class NoCancellationScope {
+class [[nodiscard]] NoCancellationScope {
  public:
   NoCancellationScope() noexcept { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &saved_); }
   NoCancellationScope(const NoCancellationScope&) = delete;
@@ -22,7 +22,7 @@ class NoCancellationScope {
 };
 
 // What surrounds everything that enters the plugin or waits for it.
-class PluginScope {
+class [[nodiscard]] PluginScope {
   NoCancellationScope no_cancellation_;
   PluginFloatingPointScope floating_point_;
 };

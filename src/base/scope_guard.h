@@ -7,7 +7,7 @@ namespace cyxla {
 
 // Runs a function when the scope ends, however it ends. Owned by the scope; used by one thread.
 template <typename Function>
-class ScopeGuard {
+class [[nodiscard]] ScopeGuard {
  public:
   explicit ScopeGuard(Function function) : function_(std::move(function)) {}
   ScopeGuard(const ScopeGuard&) = delete;

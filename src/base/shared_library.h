@@ -7,7 +7,7 @@ namespace cyxla {
 
 // A library opened by path. It is never closed: plugins keep threads and static registries that
 // point into their code. Any thread may use it.
-class SharedLibrary {
+class [[nodiscard]] SharedLibrary {
  public:
   // Resolves everything now and keeps the library's symbols to itself. Throws Error (kPlugin) with
   // the loader's reason.

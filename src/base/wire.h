@@ -18,7 +18,7 @@ void append_double_field(std::string& out, std::uint32_t field, double value);
 void append_bytes_field(std::string& out, std::uint32_t field, std::string_view bytes);
 
 // Removes a varint from the front of `bytes` and returns it; nothing where there is none.
-std::optional<std::uint64_t> take_varint(std::string_view& bytes) noexcept;
+[[nodiscard]] std::optional<std::uint64_t> take_varint(std::string_view& bytes) noexcept;
 
 // One field of a message: `number` for the varint and fixed types, `bytes` (pointing into the
 // message) otherwise.
@@ -36,7 +36,7 @@ class Reader {
 
   // The next field; nothing at the end of the message or at its first malformed byte (then failed()
   // is true).
-  std::optional<Field> next() noexcept;
+  [[nodiscard]] std::optional<Field> next() noexcept;
   bool failed() const noexcept { return failed_; }
 
  private:
@@ -48,7 +48,8 @@ class Reader {
 
 // Calls `visit` with the bytes of each occurrence of a field. False when the message is malformed.
 template <typename Visit>
-bool for_each_bytes_field(std::string_view message, std::uint32_t number, Visit visit) {
+[[nodiscard]] bool for_each_bytes_field(std::string_view message, std::uint32_t number,
+                                        Visit visit) {
   Reader reader(message);
   while (const auto field = reader.next()) {
     if (field->field == number && field->type == Type::kBytes) {

@@ -13,7 +13,7 @@ namespace cyxla::pjrt {
 
 // A plugin's client. Everything made from it must be destroyed first. After creation any thread may
 // use it.
-class Client {
+class [[nodiscard]] Client {
  public:
   // Throws Error (kPlugin) with the plugin's message.
   static Client create(const Api& api, const NamedValues& options);

@@ -21,7 +21,7 @@ struct MemoryStatistics {
 
 // A compiled program on its device. Must be destroyed before its client; any number of threads may
 // execute it.
-class LoadedExecutable {
+class [[nodiscard]] LoadedExecutable {
  public:
   LoadedExecutable() noexcept = default;
   LoadedExecutable(const Api& api, PJRT_LoadedExecutable* executable)

@@ -10,6 +10,6 @@ namespace cyxla::runtime {
 bool is_checking() noexcept;
 
 // Whether every byte of every bool input is 0 or 1. Otherwise false after record_error.
-bool check_bools(const cyxla_program_spec& spec, const cyxla_input* inputs) noexcept;
+[[nodiscard]] bool check_bools(const cyxla_program_spec& spec, const cyxla_input* inputs) noexcept;
 
 }  // namespace cyxla::runtime

@@ -19,7 +19,7 @@
 namespace cyxla::runtime {
 
 // A program that passed the gate.
-struct DirectProgram {
+struct [[nodiscard]] DirectProgram {
   std::unique_ptr<direct::Executable> executable;
   bool is_short = false;  // whether a call takes less time than giving the GIL back and taking it
 };
@@ -34,7 +34,7 @@ class DirectRoute {
 
   // Why no program of the plugin is executed directly; empty when the plugin is admitted. The first
   // call finds it out, in a child process if it may fork.
-  const std::string& plugin_refusal(bool may_fork);
+  [[nodiscard]] const std::string& plugin_refusal(bool may_fork);
 
   // Makes a program ready from what the plugin serialized. Throws direct::Refusal.
   DirectProgram open(const std::string& serialized, const Signature& signature,

@@ -41,7 +41,7 @@ std::uint64_t take_failure() noexcept;
 // XLA:CPU has an execution wait while 32 are in flight. Those that call the host leave one place to
 // what their callbacks execute: a further one waits here, or is not permitted where the callbacks
 // of the others might wait for it, being in one itself. Lives on the calling thread's stack.
-class HostCallbackScope {
+class [[nodiscard]] HostCallbackScope {
  public:
   explicit HostCallbackScope(const Program& program) noexcept;
   HostCallbackScope(const HostCallbackScope&) = delete;

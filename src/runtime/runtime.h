@@ -74,19 +74,20 @@ class Runtime {
 
   // Compiles and gives the one reference to the result. Throws Error (kCompile, kShutdown, kFork).
   // `serialized` gets what load_compiled() takes, empty when the plugin cannot serialize.
-  Program* compile(std::string_view code, std::string_view format,
-                   const pjrt::OptionOverrides& overrides, Signature signature,
-                   CompileStatistics& statistics, const RouteRequest& request = {},
-                   std::string_view debug_options = {}, std::string* serialized = nullptr);
+  [[nodiscard]] Program* compile(std::string_view code, std::string_view format,
+                                 const pjrt::OptionOverrides& overrides, Signature signature,
+                                 CompileStatistics& statistics, const RouteRequest& request = {},
+                                 std::string_view debug_options = {},
+                                 std::string* serialized = nullptr);
   // As compile(), from what an earlier one serialized with this very plugin: the signature is the
   // one of the program compiled then. The bytes are machine code that will run, so they must come
   // from where nobody else can write. Throws Error as well when the plugin refuses them.
-  Program* load_compiled(const std::string& serialized, Signature signature,
-                         const RouteRequest& request = {});
+  [[nodiscard]] Program* load_compiled(const std::string& serialized, Signature signature,
+                                       const RouteRequest& request = {});
   // Throws Error (kShutdown, kFork).
   pjrt::DeviceDescription describe_device();
   // Why the plugin's programs are not executed directly; empty when they may be.
-  std::string direct_refusal(bool may_fork);
+  [[nodiscard]] std::string direct_refusal(bool may_fork);
   // What the plugin serializes of a compiled program; empty when it cannot. Throws Error
   // (kShutdown, kFork).
   std::string serialize(const Program& program);
@@ -112,9 +113,9 @@ class Runtime {
 
   static void check_not_forked(const char* what);
   // Keeps the runtime open, shared with others. Throws Error (kShutdown, kFork) when it is not.
-  std::shared_lock<std::shared_mutex> stay_open(const char* what);
-  Program* add_program(pjrt::LoadedExecutable executable, Signature signature,
-                       const RouteRequest& request, const std::string& serialized);
+  [[nodiscard]] std::shared_lock<std::shared_mutex> stay_open(const char* what);
+  [[nodiscard]] Program* add_program(pjrt::LoadedExecutable executable, Signature signature,
+                                     const RouteRequest& request, const std::string& serialized);
   void choose_route(Program& program, const RouteRequest& request, const std::string& serialized);
   // A set of programs as 64 bits; different ones may share a bit.
   static std::uint64_t bit_of(const Program* program) noexcept {

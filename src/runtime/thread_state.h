@@ -40,9 +40,9 @@ static_assert(sizeof(ThreadState) == 16);
 
 // Has what the calling thread owns given back when it ends. False when memory ran out, and for a
 // thread that has given it back.
-bool register_thread() noexcept;
+[[nodiscard]] bool register_thread() noexcept;
 
 // The calling thread's, made if need be. Null when register_thread() fails or memory ran out.
-ThreadFailures* thread_failures() noexcept;
+[[nodiscard]] ThreadFailures* thread_failures() noexcept;
 
 }  // namespace cyxla::runtime

@@ -100,7 +100,7 @@ class Message {
   // Calls `visit` with each value, in order.
   template <typename Visit>
   void for_each(Name<Kind::kRepeatedBytes> name, Visit visit) const {
-    wire::for_each_bytes_field(bytes_, name.number(), visit);
+    static_cast<void>(wire::for_each_bytes_field(bytes_, name.number(), visit));
   }
 
   // By row of the table; absent fields have the number 0.

@@ -27,7 +27,7 @@ struct HostArray {
 class HostCall {
  public:
   // Null, or what is wrong with the frame.
-  const char* read(const ffi::ExecuteFrame& frame) noexcept;
+  [[nodiscard]] const char* read(const ffi::ExecuteFrame& frame) noexcept;
 
   // Which function: the attribute `index`.
   std::uint64_t function() const noexcept { return function_; }
@@ -54,7 +54,7 @@ void set_host_function(HostFunction function) noexcept;
 
 // The FFI handler that calls it, for pjrt::register_ffi_handler. It answers the metadata request
 // with version 0.1 of the FFI, which every plugin takes, as it uses nothing newer.
-ffi::Error* host_callback_handler(ffi::CallFrame* frame);
+[[nodiscard]] ffi::Error* host_callback_handler(ffi::CallFrame* frame);
 
 // Custom-call targets by which JAX calls the host of a CPU: as the frame above describes it.
 inline constexpr std::array<const char*, 2> kHostCallbackTargets = {

@@ -37,15 +37,16 @@ ffi::MetadataExtension* metadata_extension(const ffi::CallFrame& frame) noexcept
 void answer_metadata(ffi::Metadata& metadata, FfiVersion version) noexcept;
 
 // The plugin's error of a handler that it has called. `code` is one of absl's.
-ffi::Error* make_ffi_error(const ffi::CallFrame& frame, int code, const char* message) noexcept;
+[[nodiscard]] ffi::Error* make_ffi_error(const ffi::CallFrame& frame, int code,
+                                         const char* message) noexcept;
 
 // A handler that computes nothing and notes what the plugin shows: into the host that an
 // FfiProbe of the same thread has given.
-ffi::Error* probe_handler(ffi::CallFrame* frame) noexcept;
+[[nodiscard]] ffi::Error* probe_handler(ffi::CallFrame* frame) noexcept;
 
 // While it lives, probe_handler() fills this in on this thread. One at a time in the process:
 // FfiRegistry makes it under its lock.
-class FfiProbe {
+class [[nodiscard]] FfiProbe {
  public:
   FfiProbe() noexcept;
   ~FfiProbe();
@@ -58,7 +59,8 @@ class FfiProbe {
 
 // Asks a handler for its metadata through `frame`, with room for what a newer handler writes. The
 // frame is as before afterwards. Null, or the handler's error.
-ffi::Error* ask_for_metadata(ffi::Handler handler, ffi::CallFrame& frame, ffi::Metadata& metadata);
+[[nodiscard]] ffi::Error* ask_for_metadata(ffi::Handler handler, ffi::CallFrame& frame,
+                                           ffi::Metadata& metadata);
 
 // The version of the FFI that a handler was built for. Throws Error (kUnsupported) with the
 // handler's own words when it does not tell.

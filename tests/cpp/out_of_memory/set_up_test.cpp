@@ -97,8 +97,8 @@ TEST_F(OutOfMemoryTest, CompileSomethingWrong) {
              [&] {
                CompileStatistics statistics;
                try {
-                 loaded().compile("nonsense that no plugin would understand", "fake", {}, {},
-                                  statistics);
+                 static_cast<void>(loaded().compile("nonsense that no plugin would understand",
+                                                    "fake", {}, {}, statistics));
                } catch (const Error&) {
                  return true;
                }

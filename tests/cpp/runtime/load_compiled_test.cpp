@@ -53,7 +53,7 @@ TEST_F(LoadCompiledTest, TheRouteIsChosenAsForACompiledOne) {
 
 TEST_F(LoadCompiledTest, BytesThatThePluginRefuses) {
   EXPECT_EQ(message_of(ErrorCode::kCompile,
-                       [&] { loaded().load_compiled("nonsense", signature_of(kDouble)); }),
+                       [&] { return loaded().load_compiled("nonsense", signature_of(kDouble)); }),
             "PJRT_Executable_DeserializeAndLoad: INVALID_ARGUMENT: these bytes are no serialized "
             "executable");
 }
@@ -61,15 +61,17 @@ TEST_F(LoadCompiledTest, BytesThatThePluginRefuses) {
 TEST_F(LoadCompiledTest, AnotherProgramThanDeclared) {
   const std::string serialized = compiled();
   const Signature other = signature_of("input F32[3]\noutput F32[4] fill 1\n");
-  EXPECT_NE(message_of(ErrorCode::kCompile, [&] { loaded().load_compiled(serialized, other); }),
-            "");
+  EXPECT_NE(
+      message_of(ErrorCode::kCompile, [&] { return loaded().load_compiled(serialized, other); }),
+      "");
 }
 
 TEST_F(LoadCompiledTest, APluginThatCannotLoad) {
   const std::string serialized = compiled();
   fake.remove_function("PJRT_Executable_DeserializeAndLoad");
-  const std::string message = message_of(
-      ErrorCode::kUnsupported, [&] { loaded().load_compiled(serialized, signature_of(kDouble)); });
+  const std::string message = message_of(ErrorCode::kUnsupported, [&] {
+    return loaded().load_compiled(serialized, signature_of(kDouble));
+  });
   EXPECT_NE(message.find("PJRT_Executable_DeserializeAndLoad"), std::string::npos) << message;
 }
 
@@ -84,7 +86,7 @@ TEST_F(LoadCompiledTest, NotAfterShutDown) {
   Runtime& runtime = loaded();
   Runtime::shut_down();
   EXPECT_EQ(message_of(ErrorCode::kShutdown,
-                       [&] { runtime.load_compiled(serialized, signature_of(kDouble)); }),
+                       [&] { return runtime.load_compiled(serialized, signature_of(kDouble)); }),
             "cannot load a compiled program: the runtime is shut down");
 }
 
