@@ -13,7 +13,7 @@ inline constexpr std::size_t kAlignment = CYXLA_ALIGNMENT;
 
 // Returns `size_bytes` bytes (at least one, so the address is never null) at a kAlignment-aligned
 // address, or null when memory runs out.
-void* allocate_aligned(std::size_t size_bytes) noexcept;
+[[nodiscard]] void* allocate_aligned(std::size_t size_bytes) noexcept;
 void free_aligned(void* pointer) noexcept;
 
 struct AlignedDeleter {
@@ -22,7 +22,7 @@ struct AlignedDeleter {
 using AlignedMemory = std::unique_ptr<void, AlignedDeleter>;
 
 // As allocate_aligned, but owned. Throws std::bad_alloc.
-AlignedMemory make_aligned(std::size_t size_bytes);
+[[nodiscard]] AlignedMemory make_aligned(std::size_t size_bytes);
 
 inline bool is_aligned(const void* pointer) noexcept {
   return reinterpret_cast<std::uintptr_t>(pointer) % kAlignment == 0;

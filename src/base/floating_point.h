@@ -14,7 +14,7 @@ namespace cyxla {
 // state at the end of the scope, exception flags included: subnormal operands and results become
 // zero, rounding is to nearest, exceptions do not trap. Only MXCSR changes: kernels do not use the
 // x87 unit, and XLA does not set it. Owned by the scope; used by one thread.
-class KernelFloatingPointScope {
+[[nodiscard]] class KernelFloatingPointScope {
  public:
 #if defined(__x86_64__)
   KernelFloatingPointScope() noexcept : saved_(_mm_getcsr()) { _mm_setcsr(kKernelState); }
@@ -42,7 +42,7 @@ class KernelFloatingPointScope {
 // would change what the plugin computes and compiles, the caller's traps would end the process, and
 // the plugin's exception flags would remain set. Threads that the plugin starts inherit the state.
 // Owned by the scope; used by one thread.
-class PluginFloatingPointScope {
+class [[nodiscard]] PluginFloatingPointScope {
  public:
 #if defined(__x86_64__)
   PluginFloatingPointScope() noexcept : mxcsr_(_mm_getcsr()), x87_(x87_now()) {

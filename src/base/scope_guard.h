@@ -8,7 +8,7 @@ namespace cyxla {
 // Runs a function when the scope ends, by return or by exception. Owned by the scope; used by one
 // thread.
 template <typename Function>
-class ScopeGuard {
+class [[nodiscard]] ScopeGuard {
  public:
   explicit ScopeGuard(Function function) : function_(std::move(function)) {}
   ScopeGuard(const ScopeGuard&) = delete;

@@ -7,7 +7,7 @@ namespace cyxla {
 
 // A library opened by path. Never closed, because plugins keep threads and static registries that
 // point into their code. Any thread may use it.
-class SharedLibrary {
+class [[nodiscard]] SharedLibrary {
  public:
   // Resolves all symbols now and keeps the library's own symbols local. Throws Error (kPlugin) with
   // the loader's reason.

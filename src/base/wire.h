@@ -17,7 +17,7 @@ void append_double_field(std::string& out, std::uint32_t field, double value);
 void append_bytes_field(std::string& out, std::uint32_t field, std::string_view bytes);
 
 // Removes a varint from the front of `bytes` and returns it; std::nullopt when it is malformed.
-std::optional<std::uint64_t> take_varint(std::string_view& bytes) noexcept;
+[[nodiscard]] std::optional<std::uint64_t> take_varint(std::string_view& bytes) noexcept;
 
 // A field of a message: `number` for the varint and fixed types, otherwise `bytes`, which points
 // into the message.
@@ -35,7 +35,7 @@ class Reader {
 
   // Returns the next field; std::nullopt at the end of the message, or at its first malformed byte,
   // after which failed() is true.
-  std::optional<Field> next() noexcept;
+  [[nodiscard]] std::optional<Field> next() noexcept;
   bool failed() const noexcept { return failed_; }
 
  private:
@@ -48,7 +48,8 @@ class Reader {
 // Calls `visit` with the bytes of each occurrence of a field. Returns false when the message is
 // malformed.
 template <typename Visit>
-bool for_each_bytes_field(std::string_view message, std::uint32_t number, Visit visit) {
+[[nodiscard]] bool for_each_bytes_field(std::string_view message, std::uint32_t number,
+                                        Visit visit) {
   Reader reader(message);
   while (const auto field = reader.next()) {
     if (field->field == number && field->type == Type::kBytes) {

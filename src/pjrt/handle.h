@@ -25,7 +25,7 @@ void destroy(const Api& api, PJRT_LoadedExecutable* executable) noexcept;
 // Sole owner of a PJRT object. Must be destroyed before the client that made the object; threads as
 // the object allows.
 template <typename Object>
-class Handle {
+class [[nodiscard]] Handle {
  public:
   Handle() noexcept = default;
   Handle(const Api& api, Object* object) noexcept : api_(&api), object_(object) {}

@@ -12,7 +12,7 @@ namespace cyxla::pjrt {
 
 // A loaded and initialized PJRT plugin: its table and its attributes. Made once per library and
 // never unloaded; immutable afterwards, so any thread may read it.
-class Plugin {
+class [[nodiscard]] Plugin {
  public:
   // Opens the library, finds GetPjrtApi, checks the table and calls PJRT_Plugin_Initialize. Throws
   // Error (kPlugin).

@@ -8,7 +8,7 @@ namespace cyxla::runtime {
 // Marks a call as in flight for as long as it lives, so that nothing it uses is destroyed. Lives on
 // the calling thread's stack. When the program cannot be executed, the context is null and the
 // reason is recorded.
-class CallScope {
+class [[nodiscard]] CallScope {
  public:
   // With the calling thread's own context; a call made from within another of the same program gets
   // a new one.
@@ -22,7 +22,7 @@ class CallScope {
   Context* context() const noexcept { return context_; }
 
   // Whether calls are possible at all; records the reason if not.
-  static bool check_usable(const Program& program) noexcept;
+  [[nodiscard]] static bool check_usable(const Program& program) noexcept;
 
  private:
   void enter(Context& context) noexcept;

@@ -15,12 +15,13 @@ bool is_checking() noexcept;
 
 // Whether the arguments of execute() and prepare() fit the program; with is_checking() also
 // check_bools().
-bool check_arguments(const cyxla_program_spec* spec, const cyxla_input* inputs,
-                     void* const* outputs) noexcept;
+[[nodiscard]] bool check_arguments(const cyxla_program_spec* spec, const cyxla_input* inputs,
+                                   void* const* outputs) noexcept;
 // Whether input `index` may be read from `data`: NULL only when it has no elements; with
 // is_checking() every byte of a bool is 0 or 1.
-bool check_data(const cyxla_program_spec& spec, std::size_t index, const void* data) noexcept;
+[[nodiscard]] bool check_data(const cyxla_program_spec& spec, std::size_t index,
+                              const void* data) noexcept;
 // Whether every byte of every bool input is 0 or 1.
-bool check_bools(const cyxla_program_spec& spec, const cyxla_input* inputs) noexcept;
+[[nodiscard]] bool check_bools(const cyxla_program_spec& spec, const cyxla_input* inputs) noexcept;
 
 }  // namespace cyxla::runtime

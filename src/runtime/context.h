@@ -12,7 +12,7 @@ namespace cyxla::runtime {
 
 // What one thread needs to execute one program, on the program's route. Owned by the program. Used
 // by the thread that has in_use set.
-struct alignas(kAlignment) Context {
+struct [[nodiscard]] alignas(kAlignment) Context {
   // Set while a call is in flight, on its own cache line: closing a program waits for it.
   std::atomic<bool> in_use{false};
 

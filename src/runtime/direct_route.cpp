@@ -111,7 +111,8 @@ void DirectRoute::admit_plugin(bool may_fork) {
     symbols_ = direct::ExternalSymbols::of_plugin(plugin_.api().source());
     const pjrt::LoadedExecutable canary =
         client_.compile(kCanary, "mlir", pjrt::serialize_compile_options({}));
-    load(canary.serialize(), canary_signature(), canary, may_fork ? Child::kAlways : Child::kNever);
+    static_cast<void>(load(canary.serialize(), canary_signature(), canary,
+                           may_fork ? Child::kAlways : Child::kNever));
   } catch (const direct::Refusal& refusal) {
     plugin_refusal_ =
         std::string("the plugin failed cyxla's trial program for direct calls: ") + refusal.what();

@@ -34,11 +34,11 @@ class DirectRoute {
 
   // Returns why programs of the plugin are not executed directly; empty when the plugin is
   // admitted. The first call tries the plugin, in a child process if it may fork.
-  const std::string& plugin_refusal(bool may_fork);
+  [[nodiscard]] const std::string& plugin_refusal(bool may_fork);
 
   // Loads what the plugin serialized and compares it with the plugin. Throws direct::Refusal.
-  DirectProgram open(const std::string& serialized, const Signature& signature,
-                     const pjrt::LoadedExecutable& executable, bool may_fork);
+  [[nodiscard]] DirectProgram open(const std::string& serialized, const Signature& signature,
+                                   const pjrt::LoadedExecutable& executable, bool may_fork);
 
  private:
   // What to try in a child process before running it in this one.

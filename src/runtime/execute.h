@@ -10,12 +10,12 @@
 
 namespace cyxla::runtime {
 
-int execute(const cyxla_program_spec* spec, const cyxla_input* inputs, void* const* outputs,
-            int zero_copy) noexcept;
+[[nodiscard]] int execute(const cyxla_program_spec* spec, const cyxla_input* inputs,
+                          void* const* outputs, int zero_copy) noexcept;
 
-cyxla_call* prepare(const cyxla_program_spec* spec, const cyxla_input* inputs, void* const* outputs,
-                    int zero_copy) noexcept;
-int call(cyxla_call* call) noexcept;
+[[nodiscard]] cyxla_call* prepare(const cyxla_program_spec* spec, const cyxla_input* inputs,
+                                  void* const* outputs, int zero_copy) noexcept;
+[[nodiscard]] int call(cyxla_call* call) noexcept;
 int rebind(cyxla_call* call, std::size_t index, const void* address) noexcept;
 void discard(cyxla_call* call) noexcept;
 

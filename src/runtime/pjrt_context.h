@@ -34,15 +34,15 @@ struct Failure {
 // What one thread needs to execute one program through PJRT_LoadedExecutable_Execute: views of the
 // inputs it has seen, memory for those that must be copied, and the invocation. Owned by a Context
 // and used by one thread at a time.
-class PjrtContext {
+class [[nodiscard]] PjrtContext {
  public:
   // Throws std::bad_alloc.
   PjrtContext(const pjrt::Client& client, Capabilities capabilities, const Signature& signature,
               const pjrt::LoadedExecutable& executable);
 
   // Arguments as cyxla_api.execute. False after a failure; the outputs are undefined then.
-  bool execute(const cyxla_input* inputs, void* const* outputs, InputPolicy policy,
-               Failure& failure) noexcept;
+  [[nodiscard]] bool execute(const cyxla_input* inputs, void* const* outputs, InputPolicy policy,
+                             Failure& failure) noexcept;
 
   // Destroys every buffer, before the client goes. The context is of no use afterwards.
   void close() noexcept;
@@ -54,8 +54,8 @@ class PjrtContext {
   // Has the next run write output `index` to `destination` where the program takes destinations;
   // null drops the output. A program may read an input after it wrote an output, so one that
   // overlaps an input is written elsewhere first. False with an ok status when memory ran out.
-  bool bind_output(std::size_t index, void* destination, const cyxla_input* inputs,
-                   pjrt::Status& status) noexcept;
+  [[nodiscard]] bool bind_output(std::size_t index, void* destination, const cyxla_input* inputs,
+                                 pjrt::Status& status) noexcept;
   // Copies output `index` to `destination`.
   pjrt::Status read_output(std::size_t index, void* destination) noexcept;
   void finish() noexcept;

@@ -64,21 +64,21 @@ class Program {
 
   void add_owner() noexcept { references_.fetch_add(kOwner, std::memory_order_relaxed); }
   // True for the last reference.
-  bool drop_owner() noexcept {
+  [[nodiscard]] bool drop_owner() noexcept {
     return references_.fetch_sub(kOwner, std::memory_order_acq_rel) == kOwner;
   }
   // Callers count these themselves, so they are counted apart from the owners.
   void retain_spec() noexcept { references_.fetch_add(1, std::memory_order_relaxed); }
   enum class Release : std::uint8_t { kOthersRemain, kWasLast, kNotRetained };
-  Release release_spec() noexcept;
+  [[nodiscard]] Release release_spec() noexcept;
 
   State state() const noexcept { return state_.load(std::memory_order_acquire); }
 
   // The calling thread's context, made on its first call; null when memory ran out or the program
   // is closed.
-  Context* thread_context() noexcept;
+  [[nodiscard]] Context* thread_context() noexcept;
   // A context of the caller's own, until drop_context(). Null as above.
-  Context* make_context() noexcept;
+  [[nodiscard]] Context* make_context() noexcept;
   void drop_context(Context* context) noexcept;
 
   // Refuses further calls: all that begin after a heavy_fence() that follows.
@@ -108,7 +108,7 @@ class Program {
     std::vector<const char*> names;
   };
 
-  std::atomic<Context*>* slot_entry(std::size_t slot, bool create);
+  [[nodiscard]] std::atomic<Context*>* slot_entry(std::size_t slot, bool create);
   void fill_spec();
 
   const pjrt::Client& client_;

@@ -55,16 +55,16 @@ class Runtime {
   Capabilities capabilities() const noexcept { return capabilities_; }
 
   // Throws Error (kCompile, kShutdown, kFork).
-  Compiled compile(CompileRequest request);
+  [[nodiscard]] Compiled compile(CompileRequest request);
   // Loads a program that compile() serialized with the same build of the plugin. `code` is those
   // bytes, the signature is the compiled program's, and options do not apply. The bytes are machine
   // code that will run, so other users must not be able to write to their source. Throws Error
   // (kCompile, kShutdown, kFork).
-  Compiled load_compiled(CompileRequest request);
+  [[nodiscard]] Compiled load_compiled(CompileRequest request);
   // Throws Error (kShutdown, kFork).
   pjrt::DeviceDescription describe_device();
   // Returns why the plugin's programs are not executed directly; empty when they may be.
-  std::string direct_refusal(bool may_fork);
+  [[nodiscard]] std::string direct_refusal(bool may_fork);
   // Returns the plugin's serialization of a program; empty when it cannot serialize. Throws Error
   // (kShutdown, kFork).
   std::string serialize(const Program& program);
@@ -89,9 +89,10 @@ class Runtime {
 
   static void check_not_forked(const char* what);
   // Keeps the runtime open while the lock is held. Throws Error (kShutdown, kFork).
-  std::shared_lock<std::shared_mutex> stay_open(const char* what);
-  ProgramReference add_program(pjrt::LoadedExecutable executable, CompileRequest& request,
-                               const std::string& serialized);
+  [[nodiscard]] std::shared_lock<std::shared_mutex> stay_open(const char* what);
+  [[nodiscard]] ProgramReference add_program(pjrt::LoadedExecutable executable,
+                                             CompileRequest& request,
+                                             const std::string& serialized);
   void choose_route(Program& program, const RouteRequest& request, const std::string& serialized);
   // A program's bit in a 64-bit set; programs may share a bit.
   static std::uint64_t bit_of(const Program* program) noexcept {

@@ -39,10 +39,10 @@ static_assert(sizeof(ThreadState) == 16);
 
 // Registers the calling thread, so that its slot and `failures` are released when it ends. Returns
 // false when memory ran out, or when the thread has already released them.
-bool register_thread() noexcept;
+[[nodiscard]] bool register_thread() noexcept;
 
 // Returns the calling thread's failures, making them if necessary. Null when register_thread()
 // fails or memory ran out.
-ThreadFailures* thread_failures() noexcept;
+[[nodiscard]] ThreadFailures* thread_failures() noexcept;
 
 }  // namespace cyxla::runtime

@@ -21,7 +21,7 @@ struct Unmap {
 // The machine code of a program's kernels, relocated in memory of its own. The memory is first
 // writable and then executable, never both. Owned by an Executable, which must outlive every call
 // of a kernel. Immutable, so any thread may call the kernels.
-class Code {
+class [[nodiscard]] Code {
  public:
   // Throws Refusal. Keeps no reference to the objects or symbols.
   Code(const std::vector<std::string>& objects, const ExternalSymbols& symbols);

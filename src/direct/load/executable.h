@@ -13,7 +13,7 @@ namespace cyxla::direct {
 
 // A program with its kernels in memory, ready to be called. Immutable, so threads may share it,
 // each with a Context of its own. It must outlive all contexts.
-class Executable {
+class [[nodiscard]] Executable {
  public:
   // Throws Refusal when the kernels cannot be loaded.
   Executable(Plan plan, const ExternalSymbols& symbols);

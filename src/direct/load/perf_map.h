@@ -9,7 +9,7 @@ namespace cyxla::direct {
 // The file that gives the profiler perf the names of code made at run time, /tmp/perf-<pid>.map.
 // It is written only if CYXLA_PERF_MAP=1 is in the environment. Failures to write are ignored. Used
 // by one thread.
-class PerfMap {
+class [[nodiscard]] PerfMap {
  public:
   PerfMap() noexcept;
   PerfMap(const PerfMap&) = delete;

@@ -57,7 +57,7 @@ bool is_unset(const wire::Field& value, Kind kind) {
                             ") of " + title + " " + what);
 }
 
-// Whether the value is the caller's to read.
+// Throws Refusal if the row does not allow the value; returns whether callers read it.
 bool check(const wire::Field& value, bool is_first, const char* title, const Row& row) {
   if (row.rule == Rule::kRefuse) {
     refuse(Reason::kUnsupportedField, title, row, "is set, which cyxla does not support");

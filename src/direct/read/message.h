@@ -34,7 +34,7 @@ enum class Rule : std::uint8_t {
 };
 
 // A field of a message. A message's table is an array of these, in ascending order.
-struct Row {
+struct Row {  // NOLINT(clang-analyzer-optin.performance.Padding): tables read best in this order
   std::uint32_t number = 0;
   std::string_view name;  // as in the .proto file
   Kind kind = Kind::kNumber;
@@ -100,7 +100,7 @@ class Message {
   // Calls `visit` with each value, in order.
   template <typename Visit>
   void for_each(Name<Kind::kRepeatedBytes> name, Visit visit) const {
-    wire::for_each_bytes_field(bytes_, name.number(), visit);
+    static_cast<void>(wire::for_each_bytes_field(bytes_, name.number(), visit));
   }
 
   // By row of the table; absent fields have the number 0.

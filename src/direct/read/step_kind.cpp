@@ -1,49 +1,50 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "direct/read/step_kind.h"
 
-#include <algorithm>
-#include <iterator>
 #include <span>
 #include <string>
 
-#include "direct/read/tables.h"
 #include "direct/refusal.h"
 
 namespace cyxla::direct {
 namespace {
 
 struct KindText {
-  StepKind kind;
+  ThunkField field;
   const char* text;
 };
 
 constexpr KindText kDirectNames[] = {
-    {StepKind::kCall, "call"},   {StepKind::kConditional, "conditional"},
-    {StepKind::kWhile, "while"}, {StepKind::kKernel, "kernel"},
-    {StepKind::kCopy, "copy"},
+    {"call_thunk", "call"},   {"conditional_thunk", "conditional"},
+    {"while_thunk", "while"}, {"kernel_thunk", "kernel"},
+    {"copy_thunk", "copy"},
 };
 
 constexpr KindText kPluginSteps[] = {
-    {StepKind::kSort, "a sort"},
-    {StepKind::kXnnFusion, "an XNNPACK fusion"},
-    {StepKind::kDot, "a matrix product"},
-    {StepKind::kRngGetAndUpdateState, "an update of the random-number state"},
-    {StepKind::kTopK, "a top-k"},
-    {StepKind::kFft, "a Fourier transform"},
-    {StepKind::kInfeed, "an infeed"},
-    {StepKind::kOutfeed, "an outfeed"},
-    {StepKind::kCustomCall, "a custom call"},
-    {StepKind::kConvolution, "a convolution"},
-    {StepKind::kCollective, "a collective operation"},
-    {StepKind::kPartitionId, "a partition id"},
-    {StepKind::kReplicaId, "a replica id"},
-    {StepKind::kYnnFusion, "a YNNPACK fusion"},
-    {StepKind::kRngSeed, "a seed of the random-number state"},
+    {"sort_thunk", "a sort"},
+    {"xnn_fusion_thunk", "an XNNPACK fusion"},
+    {"dot_thunk", "a matrix product"},
+    {"rng_get_and_update_state_thunk", "an update of the random-number state"},
+    {"top_k_thunk", "a top-k"},
+    {"fft_thunk", "a Fourier transform"},
+    {"infeed_thunk", "an infeed"},
+    {"outfeed_thunk", "an outfeed"},
+    {"custom_call_thunk", "a custom call"},
+    {"convolution_thunk", "a convolution"},
+    {"collective_thunk", "a collective operation"},
+    {"partition_id_thunk", "a partition id"},
+    {"replica_id_thunk", "a replica id"},
+    {"ynn_fusion_thunk", "a YNNPACK fusion"},
+    {"rng_seed_thunk", "a seed of the random-number state"},
 };
 
 const char* text_of(std::span<const KindText> texts, StepKind kind, const char* otherwise) {
-  const auto found = std::ranges::find(texts, kind, &KindText::kind);
-  return found == texts.end() ? otherwise : found->text;
+  for (const KindText& one : texts) {
+    if (static_cast<StepKind>(one.field.number()) == kind) {
+      return one.text;
+    }
+  }
+  return otherwise;
 }
 
 }  // namespace

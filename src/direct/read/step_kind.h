@@ -5,34 +5,27 @@
 #include <cstdint>
 #include <string_view>
 
+#include "direct/read/tables.h"
+
 namespace cyxla::direct {
 
 // Deeper steps are not read. Programs for which a direct call saves time nest far less.
 inline constexpr std::size_t kMaxNesting = 16;
 
-// Numbers of ThunkProto's fields, one for each kind of step.
+using ThunkField = Message<proto::kThunk>::AnyName;
+
+// The fields of ThunkProto that name a kind of step: the steps that cyxla runs, and those that XLA
+// makes of matrix products. Other kinds have the numbers of their fields.
 enum class StepKind : std::uint32_t {
   kUnknown = 0,
-  kCall = 3,
-  kConditional = 4,
-  kSort = 5,
-  kXnnFusion = 6,
-  kDot = 7,
-  kRngGetAndUpdateState = 8,
-  kTopK = 9,
-  kWhile = 10,
-  kKernel = 11,
-  kCopy = 12,
-  kFft = 13,
-  kInfeed = 14,
-  kOutfeed = 15,
-  kCustomCall = 16,
-  kConvolution = 17,
-  kCollective = 18,
-  kPartitionId = 19,
-  kReplicaId = 20,
-  kYnnFusion = 21,
-  kRngSeed = 22,
+  kCall = ThunkField("call_thunk").number(),
+  kConditional = ThunkField("conditional_thunk").number(),
+  kXnnFusion = ThunkField("xnn_fusion_thunk").number(),
+  kDot = ThunkField("dot_thunk").number(),
+  kWhile = ThunkField("while_thunk").number(),
+  kKernel = ThunkField("kernel_thunk").number(),
+  kCopy = ThunkField("copy_thunk").number(),
+  kYnnFusion = ThunkField("ynn_fusion_thunk").number(),
 };
 
 // A ThunkProto.

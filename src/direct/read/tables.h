@@ -62,8 +62,7 @@ inline constexpr Row kThunkSequence[] = {
     {2, "thunk_resources", kRepeatedBytes, kRefuse},  // they order steps that only the plugin runs
 };
 
-// xla/backends/cpu/runtime/thunk.proto: ThunkProto. Exactly one field from 3 on is set; StepKind
-// has their numbers.
+// xla/backends/cpu/runtime/thunk.proto: ThunkProto. Exactly one field from 3 on is set.
 inline constexpr Row kThunk[] = {
     {1, "kind", kBytes},
     {2, "info", kBytes},

@@ -17,7 +17,7 @@ namespace cyxla::direct {
 // The state of one thread that runs an Executable: the addresses of the kernels' arguments, memory
 // for temporaries and constants, and staging memory for inputs and outputs that kernels cannot use
 // directly. The Executable must outlive it. Used by one thread at a time.
-class Context {
+class [[nodiscard]] Context {
  public:
   // Throws std::bad_alloc. Nothing is allocated afterwards.
   explicit Context(const Executable& executable,
@@ -29,7 +29,7 @@ class Context {
   // has num_outputs addresses; null drops an output. Addresses need no alignment. Outputs may
   // overlap inputs and each other; among outputs, the last one wins. Returns false when a kernel
   // reports an error; the outputs are then undefined.
-  bool run(const cyxla_input* inputs, void* const* outputs) noexcept;
+  [[nodiscard]] bool run(const cyxla_input* inputs, void* const* outputs) noexcept;
   // Runner::limit_trips, for a trial run.
   void limit_trips(std::uint64_t count) noexcept { runner_.limit_trips(count); }
   // Runner::has_run.

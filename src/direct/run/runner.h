@@ -15,7 +15,7 @@ namespace cyxla::direct {
 
 // The steps of a program, flattened into arrays, with the addresses of their arguments. Owned by a
 // Context. Its Executable must outlive it. Used by one thread at a time.
-class Runner {
+class [[nodiscard]] Runner {
  public:
   // Whether to count the runs of each block, which costs a call each.
   enum class Counting : bool { kOff, kOn };
@@ -34,7 +34,7 @@ class Runner {
   }
 
   // Returns false when a kernel reports an error, or unbounded loops exceed limit_trips().
-  bool run() noexcept { return run(program_); }
+  [[nodiscard]] bool run() noexcept { return run(program_); }
   // Limits the trips of all unbounded loops together, from now on. There is no limit before.
   void limit_trips(std::uint64_t count) noexcept { trips_left_ = count; }
   // Whether a block of the executable's plan has run. Only with Counting::kOn.
@@ -102,9 +102,9 @@ class Runner {
   std::uint32_t add_argument(const Slice& slice);
   void finish(std::size_t num_allocations);
 
-  bool run(Block block) noexcept;
-  static bool run_calls(const Call* begin, const Call* end) noexcept;
-  bool run(const Loop& loop) noexcept;
+  [[nodiscard]] bool run(Block block) noexcept;
+  [[nodiscard]] static bool run_calls(const Call* begin, const Call* end) noexcept;
+  [[nodiscard]] bool run(const Loop& loop) noexcept;
   void run(const Copy& copy) noexcept;
   const Block& chosen(const Branch& branch) const noexcept;
 

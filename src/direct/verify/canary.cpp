@@ -32,7 +32,7 @@ constexpr bool kMayFork = true;
 constexpr int kWorkFailed = 1;
 constexpr std::uint64_t kSucceeded = 1;
 
-// The kernel ends the child by SIGXCPU.
+// At the limit, the kernel sends SIGXCPU.
 void limit_processor_time(std::chrono::seconds limit) noexcept {
   rlimit limits = {};
   getrlimit(RLIMIT_CPU, &limits);

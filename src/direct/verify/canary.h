@@ -21,6 +21,7 @@ struct ChildLimits {
 // handlers. `work` must not touch threads, locks or Python, because only the calling thread exists
 // in the child. Does not fork under ThreadSanitizer, which does not support it in a process with
 // threads.
-std::string run_in_child(const std::function<bool()>& work, const ChildLimits& limits = {});
+[[nodiscard]] std::string run_in_child(const std::function<bool()>& work,
+                                       const ChildLimits& limits = {});
 
 }  // namespace cyxla::direct

@@ -11,7 +11,7 @@ namespace cyxla::direct {
 
 // A number in memory that a process shares with its forked child processes. It stays 0 if the
 // memory cannot be allocated.
-class SharedWord {
+class [[nodiscard]] SharedWord {
  public:
   SharedWord() noexcept {
     void* memory = mmap(nullptr, sizeof(std::atomic<std::uint64_t>), PROT_READ | PROT_WRITE,

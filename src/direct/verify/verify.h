@@ -32,14 +32,14 @@ class Verification {
   Verification(const Executable& executable, std::vector<std::int32_t> input_types);
 
   // Runs every set of inputs directly and ignores the results, so a child process can call it.
-  bool run(Context& context);
+  [[nodiscard]] bool run(Context& context);
   // Returns the first difference between the routes; empty when they agree.
-  std::string compare(Context& context, const Reference& reference);
+  [[nodiscard]] std::string compare(Context& context, const Reference& reference);
   // The same with one of the kMaxVariations inputs of fill_varied(). An unbounded loop may not end
   // for it.
-  bool run_variation(Context& context, std::size_t variation);
-  std::string compare_variation(Context& context, const Reference& reference,
-                                std::size_t variation);
+  [[nodiscard]] bool run_variation(Context& context, std::size_t variation);
+  [[nodiscard]] std::string compare_variation(Context& context, const Reference& reference,
+                                              std::size_t variation);
 
  private:
   struct Set {
@@ -55,7 +55,7 @@ class Verification {
   }
   bool wants(const Set& set) const noexcept;
   void fill_input(const Set& set, std::size_t input, void* data) const noexcept;
-  std::string compare(const Set& set, Context& context, const Reference& reference);
+  [[nodiscard]] std::string compare(const Set& set, Context& context, const Reference& reference);
   void prepare(const Set& set) noexcept;
   std::string difference(const Set& set) const;
   bool has_changed_inputs(const Set& set) const;

@@ -27,7 +27,7 @@ struct HostArray {
 class HostCall {
  public:
   // Returns null, or what is wrong with the frame.
-  const char* read(const ffi::ExecuteFrame& frame) noexcept;
+  [[nodiscard]] const char* read(const ffi::ExecuteFrame& frame) noexcept;
 
   // The attribute `index`, which identifies the function.
   std::uint64_t function() const noexcept { return function_; }
@@ -54,7 +54,7 @@ void set_host_function(HostFunction function) noexcept;
 
 // The FFI handler that calls the host function, for FfiRegistry. It reports version 0.1 of the FFI,
 // which every plugin accepts, because it uses nothing newer.
-ffi::Error* host_callback_handler(ffi::CallFrame* frame);
+[[nodiscard]] ffi::Error* host_callback_handler(ffi::CallFrame* frame);
 
 // The custom-call targets of JAX's host callbacks on CPUs, whose frame HostCall reads.
 inline constexpr std::array<const char*, 2> kHostCallbackTargets = {

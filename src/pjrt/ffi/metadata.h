@@ -37,14 +37,15 @@ ffi::MetadataExtension* metadata_extension(const ffi::CallFrame& frame) noexcept
 void answer_metadata(ffi::Metadata& metadata, FfiVersion version) noexcept;
 
 // Makes an error of the plugin that called a handler. `code` is an absl status code.
-ffi::Error* make_ffi_error(const ffi::CallFrame& frame, int code, const char* message) noexcept;
+[[nodiscard]] ffi::Error* make_ffi_error(const ffi::CallFrame& frame, int code,
+                                         const char* message) noexcept;
 
 // A handler that computes nothing. It records what the plugin reveals, in this thread's FfiProbe.
-ffi::Error* probe_handler(ffi::CallFrame* frame) noexcept;
+[[nodiscard]] ffi::Error* probe_handler(ffi::CallFrame* frame) noexcept;
 
 // While it lives, probe_handler() fills `host` on this thread. Only one may exist in the process:
 // FfiRegistry makes it under its lock.
-class FfiProbe {
+class [[nodiscard]] FfiProbe {
  public:
   FfiProbe() noexcept;
   ~FfiProbe();
@@ -57,7 +58,8 @@ class FfiProbe {
 
 // Asks a handler for its metadata through `frame`, with room for what a newer handler writes, and
 // restores the frame. Returns null, or the handler's error.
-ffi::Error* ask_for_metadata(ffi::Handler handler, ffi::CallFrame& frame, ffi::Metadata& metadata);
+[[nodiscard]] ffi::Error* ask_for_metadata(ffi::Handler handler, ffi::CallFrame& frame,
+                                           ffi::Metadata& metadata);
 
 // Returns the FFI version that a handler was built for. Throws Error (kUnsupported) with the
 // handler's message when it does not report one.

@@ -17,7 +17,7 @@ namespace {
 using test::message_of;
 
 std::string open_message(const std::string& path) {
-  return message_of(ErrorCode::kPlugin, [&] { SharedLibrary::open(path); });
+  return message_of(ErrorCode::kPlugin, [&] { return SharedLibrary::open(path); });
 }
 
 TEST(SharedLibrary, FindsTheSymbolsOfALibrary) {
@@ -33,7 +33,7 @@ TEST(SharedLibrary, AnAbsentSymbolIsNull) {
 }
 
 TEST(SharedLibrary, SymbolsStayWithTheirLibrary) {
-  SharedLibrary::open(CYXLA_FAKE_PLUGIN_PATH);
+  static_cast<void>(SharedLibrary::open(CYXLA_FAKE_PLUGIN_PATH));
   EXPECT_EQ(SharedLibrary::open("libm.so.6").symbol("fake_plugin_reset"), nullptr);
 }
 

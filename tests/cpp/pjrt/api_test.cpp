@@ -18,7 +18,7 @@ const std::string kPath = FakePlugin::path();
 class ApiTest : public test::PjrtTest {
  protected:
   std::string load_message() {
-    return message_of(ErrorCode::kPlugin, [&] { Plugin::load(kPath); });
+    return message_of(ErrorCode::kPlugin, [&] { return Plugin::load(kPath); });
   }
 };
 

@@ -18,7 +18,7 @@ using test::message_of;
 class ClientTest : public test::PjrtTest {
  protected:
   std::string create_message(const NamedValues& options = {}) {
-    return message_of(ErrorCode::kPlugin, [&] { Client::create(api(), options); });
+    return message_of(ErrorCode::kPlugin, [&] { return Client::create(api(), options); });
   }
 };
 
@@ -87,9 +87,9 @@ TEST_F(ClientTest, ProgramFormatAndOptionsReachThePlugin) {
 }
 
 TEST_F(ClientTest, AProgramThatCannotBeCompiledIsThePluginsError) {
-  EXPECT_EQ(message_of(ErrorCode::kCompile, [&] { compile("nonsense F32[2]"); }),
+  EXPECT_EQ(message_of(ErrorCode::kCompile, [&] { return compile("nonsense F32[2]"); }),
             "PJRT_Client_Compile: INVALID_ARGUMENT: unknown statement: nonsense F32[2]");
-  EXPECT_EQ(message_of(ErrorCode::kCompile, [&] { client().compile("", "mlir", ""); }),
+  EXPECT_EQ(message_of(ErrorCode::kCompile, [&] { return client().compile("", "mlir", ""); }),
             "PJRT_Client_Compile: INVALID_ARGUMENT: unknown program format 'mlir'");
 }
 

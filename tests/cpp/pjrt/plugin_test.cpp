@@ -17,13 +17,13 @@ using test::message_of;
 class PluginTest : public test::PjrtTest {};
 
 TEST_F(PluginTest, ALibraryWithoutTheEntryPointIsNoPlugin) {
-  EXPECT_EQ(message_of(ErrorCode::kPlugin, [] { Plugin::load("libm.so.6"); }),
+  EXPECT_EQ(message_of(ErrorCode::kPlugin, [] { return Plugin::load("libm.so.6"); }),
             "libm.so.6 is a shared library but not a PJRT plugin: it has no function GetPjrtApi");
 }
 
 TEST_F(PluginTest, AMissingLibraryIsNamed) {
   const std::string message =
-      message_of(ErrorCode::kPlugin, [] { Plugin::load("/nope/plugin.so"); });
+      message_of(ErrorCode::kPlugin, [] { return Plugin::load("/nope/plugin.so"); });
   EXPECT_EQ(message.rfind("cannot load the plugin /nope/plugin.so: ", 0), 0U) << message;
 }
 
@@ -37,7 +37,7 @@ TEST_F(PluginTest, IsInitializedOnceAndFirst) {
 
 TEST_F(PluginTest, AFailingInitializationIsReported) {
   fake.fail("PJRT_Plugin_Initialize", 1, PJRT_Error_Code_UNAVAILABLE, "no driver");
-  EXPECT_EQ(message_of(ErrorCode::kPlugin, [] { Plugin::load(FakePlugin::path()); }),
+  EXPECT_EQ(message_of(ErrorCode::kPlugin, [] { return Plugin::load(FakePlugin::path()); }),
             "PJRT_Plugin_Initialize: UNAVAILABLE: no driver");
   EXPECT_EQ(fake.calls("PJRT_Plugin_Attributes"), 0U);
   plugin();  // the next attempt works
@@ -45,7 +45,7 @@ TEST_F(PluginTest, AFailingInitializationIsReported) {
 
 TEST_F(PluginTest, FailingAttributesAreReported) {
   fake.fail("PJRT_Plugin_Attributes", 1, PJRT_Error_Code_INTERNAL, "none of your business");
-  EXPECT_EQ(message_of(ErrorCode::kPlugin, [] { Plugin::load(FakePlugin::path()); }),
+  EXPECT_EQ(message_of(ErrorCode::kPlugin, [] { return Plugin::load(FakePlugin::path()); }),
             "PJRT_Plugin_Attributes: INTERNAL: none of your business");
 }
 

@@ -25,7 +25,7 @@ class CompileTest : public test::RuntimeTest {
   // Returns the error message for a program that has `actual` but declares `declared`.
   std::string mismatch(const std::string& actual, const std::string& declared) {
     return message_of(ErrorCode::kCompile, [&] {
-      loaded().compile(test::request_of(actual, signature_of(declared, "model")));
+      return loaded().compile(test::request_of(actual, signature_of(declared, "model")));
     });
   }
 };
@@ -78,7 +78,7 @@ TEST_F(CompileTest, OverridesReachThePlugin) {
   const pjrt::OptionOverrides overrides = {{"xla_fast", true}};
   CompileRequest request = test::request_of(kProgram);
   request.overrides = overrides;
-  loaded().compile(std::move(request));
+  static_cast<void>(loaded().compile(std::move(request)));
   EXPECT_EQ(fake.recorded(FAKE_PLUGIN_COMPILE_OPTIONS), pjrt::serialize_compile_options(overrides));
 }
 

@@ -292,7 +292,7 @@ TEST_F(CppHeaderTest, WrongCountsAreErrors) {
     EXPECT_EQ(error.what(), expected + "0 and 1");
   }
   try {
-    program.prepare(inputs, {});
+    static_cast<void>(program.prepare(inputs, {}));
     FAIL();
   } catch (const std::invalid_argument& error) {
     EXPECT_EQ(error.what(), expected + "1 and 0");

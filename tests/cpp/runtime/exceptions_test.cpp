@@ -23,11 +23,12 @@ class ExceptionsTest : public test::RuntimeTest {
       const SampleCall arrays;
       const ProgramReference program = compile(SampleCall::kCode);
       for (const int zero_copy : {0, 1}) {
-        execute(&program->spec(), arrays.inputs.data(), arrays.outputs.data(), zero_copy);
+        static_cast<void>(
+            execute(&program->spec(), arrays.inputs.data(), arrays.outputs.data(), zero_copy));
       }
       if (cyxla_call* prepared =
               prepare(&program->spec(), arrays.inputs.data(), arrays.outputs.data(), 1)) {
-        call(prepared);
+        static_cast<void>(call(prepared));
         discard(prepared);
       }
     } catch (const Error&) {

@@ -42,7 +42,8 @@ TEST_F(CallersFloatingPointTest, NoOperationCallsThePluginInIt) {
   std::string serialized;
   ProgramReference program;
   rounding_upward("load", [&] { loaded(); });
-  rounding_upward("try the direct route", [&] { loaded().direct_refusal(false); });
+  rounding_upward("try the direct route",
+                  [&] { static_cast<void>(loaded().direct_refusal(false)); });
   rounding_upward("compile", [&] {
     CompileRequest request = test::request_of(kDouble);
     request.keeps_serialized = true;

@@ -108,7 +108,7 @@ TEST_F(ForkTest, AForkWhileAnotherThreadFails) {
   std::atomic<bool> stop = false;
   std::thread failing([&] {
     while (!stop) {
-      execute(nullptr, nullptr, nullptr, 0);
+      static_cast<void>(execute(nullptr, nullptr, nullptr, 0));
     }
   });
   std::string message = std::string("cannot execute the program f") + kReason;

@@ -235,7 +235,7 @@ TEST_F(HostCallbacksTest, TheNumberOfAFailureIsForWhoeverExpectsIt) {
   bodies[0] = [] {};
   failure = 7;
   HostFrame frame;
-  pjrt::host_callback_handler(frame.start());
+  static_cast<void>(pjrt::host_callback_handler(frame.start()));
   EXPECT_NE(frame.message(), "it failed");
   const auto ended = [&] {
     std::string message = "INTERNAL: " + frame.message();
@@ -272,7 +272,7 @@ TEST_F(HostCallbacksTest, AnExecutionThatWouldNeverEndIsRefused) {
   fake.on_execute(
       [](void* /*unused*/) {
         HostFrame frame;
-        pjrt::host_callback_handler(frame.start());
+        static_cast<void>(pjrt::host_callback_handler(frame.start()));
       },
       nullptr);
   EXPECT_EQ(execute(&outer->spec(), nullptr, outputs, 0), 0) << last_message();

@@ -54,7 +54,7 @@ TEST_F(LoadCompiledTest, TheRouteIsChosenAsForACompiledOne) {
 
 TEST_F(LoadCompiledTest, BytesThatThePluginRefuses) {
   EXPECT_EQ(
-      message_of(ErrorCode::kCompile, [&] { load("nonsense"); }),
+      message_of(ErrorCode::kCompile, [&] { return load("nonsense"); }),
       "PJRT_Executable_DeserializeAndLoad: INVALID_ARGUMENT: these bytes are not a serialized "
       "executable");
 }
@@ -63,14 +63,14 @@ TEST_F(LoadCompiledTest, AnotherProgramThanDeclared) {
   const std::string serialized = compiled();
   const Signature other = signature_of("input F32[3]\noutput F32[4] fill 1\n");
   EXPECT_NE(message_of(ErrorCode::kCompile,
-                       [&] { loaded().load_compiled(test::request_of(serialized, other)); }),
+                       [&] { return loaded().load_compiled(test::request_of(serialized, other)); }),
             "");
 }
 
 TEST_F(LoadCompiledTest, APluginThatCannotLoad) {
   const std::string serialized = compiled();
   fake.remove_function("PJRT_Executable_DeserializeAndLoad");
-  const std::string message = message_of(ErrorCode::kUnsupported, [&] { load(serialized); });
+  const std::string message = message_of(ErrorCode::kUnsupported, [&] { return load(serialized); });
   EXPECT_NE(message.find("PJRT_Executable_DeserializeAndLoad"), std::string::npos) << message;
 }
 
@@ -85,7 +85,7 @@ TEST_F(LoadCompiledTest, NotAfterShutDown) {
   Runtime& runtime = loaded();
   Runtime::shut_down();
   EXPECT_EQ(message_of(ErrorCode::kShutdown,
-                       [&] { runtime.load_compiled(test::request_of(serialized, {})); }),
+                       [&] { return runtime.load_compiled(test::request_of(serialized, {})); }),
             "cannot load a compiled program: the runtime is shut down");
 }
 

@@ -90,7 +90,7 @@ TEST_F(RouteTest, SerializesAProgram) {
   Runtime::shut_down();
   EXPECT_EQ(message_of(ErrorCode::kShutdown, [&] { loaded().serialize(*program); }),
             "cannot serialize a program: the runtime is shut down");
-  EXPECT_EQ(message_of(ErrorCode::kShutdown, [&] { loaded().direct_refusal(true); }),
+  EXPECT_EQ(message_of(ErrorCode::kShutdown, [&] { return loaded().direct_refusal(true); }),
             "cannot try the direct route: the runtime is shut down");
 }
 

@@ -14,7 +14,7 @@ namespace cyxla::test {
 template <typename Function>
 std::string message_of(ErrorCode code, Function function) {
   try {
-    function();
+    static_cast<void>(function());
   } catch (const Error& error) {
     EXPECT_EQ(static_cast<int>(error.code()), static_cast<int>(code)) << error.what();
     return error.what();

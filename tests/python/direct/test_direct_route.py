@@ -127,7 +127,9 @@ def test_a_loop_inside_a_kernel_is_stopped_by_its_own_processor_time() -> None:
         return jax.lax.while_loop(lambda x: x == x, jnp.sin, x)
 
     executable, _ = cyxla.compile_program(program(endless))
-    assert executable.route_reason.endswith("(the child process used more than 2 s of processor time)")
+    assert executable.route_reason.endswith(
+        "(the child process used more than 2 s of processor time)"
+    )
 
 
 @pytest.mark.parametrize("route", ["fast", "", "DIRECT", None, 1])
