@@ -248,7 +248,7 @@ class Outputs {
 
 // A program with inputs and outputs bound to fixed memory, which must outlive it. One thread at a
 // time. A moved-from Call can be assigned and destroyed.
-[[nodiscard]] class Call {
+class [[nodiscard]] Call {
  public:
   Call(Call&& other) noexcept
       : api_(other.api_), spec_(other.spec_), call_(std::exchange(other.call_, nullptr)) {}
@@ -309,7 +309,7 @@ class Outputs {
 
 // A compiled program, kept alive by this object. Any number of threads may use it at once, without
 // the GIL. A moved-from Program can be assigned and destroyed.
-[[nodiscard]] class Program {
+class [[nodiscard]] Program {
  public:
   // Retains `spec`, which comes from api.program_spec(executable).
   Program(const cyxla_api& api, const cyxla_program_spec& spec) noexcept

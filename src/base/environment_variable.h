@@ -9,7 +9,7 @@ namespace cyxla {
 
 // Sets an environment variable for the object's lifetime, then restores the old value. Like
 // setenv(), it must not run while another thread reads or writes the process's environment.
-class EnvironmentVariable {
+class [[nodiscard]] EnvironmentVariable {
  public:
   EnvironmentVariable(const char* name, const std::string& value) : name_(name) {
     if (const char* before = std::getenv(name); before != nullptr) {

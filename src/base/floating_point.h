@@ -14,7 +14,7 @@ namespace cyxla {
 // state at the end of the scope, exception flags included: subnormal operands and results become
 // zero, rounding is to nearest, exceptions do not trap. Only MXCSR changes: kernels do not use the
 // x87 unit, and XLA does not set it. Owned by the scope; used by one thread.
-[[nodiscard]] class KernelFloatingPointScope {
+class [[nodiscard]] KernelFloatingPointScope {
  public:
 #if defined(__x86_64__)
   KernelFloatingPointScope() noexcept : saved_(_mm_getcsr()) { _mm_setcsr(kKernelState); }

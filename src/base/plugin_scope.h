@@ -10,7 +10,7 @@ namespace cyxla {
 // Delays cancellation of the calling thread (pthread_cancel) until its first cancellation point
 // after the scope: unwinding through a noexcept function or the plugin's frames ends the process.
 // Owned by the scope; used by one thread.
-[[nodiscard]] class NoCancellationScope {
+class [[nodiscard]] NoCancellationScope {
  public:
   NoCancellationScope() noexcept { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &saved_); }
   NoCancellationScope(const NoCancellationScope&) = delete;
@@ -22,7 +22,7 @@ namespace cyxla {
 };
 
 // Surrounds everything that enters the plugin or waits for it.
-[[nodiscard]] class PluginScope {
+class [[nodiscard]] PluginScope {
   NoCancellationScope no_cancellation_;
   PluginFloatingPointScope floating_point_;
 };

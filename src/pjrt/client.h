@@ -12,7 +12,7 @@
 namespace cyxla::pjrt {
 
 // A plugin's client. Every object made from it must be destroyed first. Any thread may use it.
-[[nodiscard]] class Client {
+class [[nodiscard]] Client {
  public:
   // Throws Error (kPlugin) with the plugin's message.
   static Client create(const Api& api, const NamedValues& options);

@@ -21,7 +21,7 @@ struct MemoryStatistics {
 
 // A compiled program on its device. Must be destroyed before its client; many threads may execute
 // it at once.
-[[nodiscard]] class LoadedExecutable {
+class [[nodiscard]] LoadedExecutable {
  public:
   LoadedExecutable() noexcept = default;
   LoadedExecutable(const Api& api, PJRT_LoadedExecutable* executable)

@@ -12,7 +12,7 @@ namespace cyxla::pjrt {
 
 // The arguments and results of PJRT_LoadedExecutable_Execute, made once and reused by every
 // execution. Borrows the executable and the argument buffers. One thread at a time.
-[[nodiscard]] class Invocation {
+class [[nodiscard]] Invocation {
  public:
   static constexpr std::size_t kAllArguments = static_cast<std::size_t>(-1);
 

@@ -19,7 +19,7 @@
 namespace cyxla::runtime {
 
 // A program that may be executed directly.
-struct DirectProgram {
+struct [[nodiscard]] DirectProgram {
   std::unique_ptr<direct::Executable> executable;
   bool is_short = false;  // whether a call takes less time than releasing and retaking the GIL
 };

@@ -44,7 +44,7 @@ std::uint64_t take_failure() noexcept;
 // these for what their callbacks execute. A further one waits here. It is not permitted if it runs
 // in a callback itself, because the others might wait for that callback. Lives on the calling
 // thread's stack.
-[[nodiscard]] class HostCallbackScope {
+class [[nodiscard]] HostCallbackScope {
  public:
   explicit HostCallbackScope(const Program& program) noexcept;
   HostCallbackScope(const HostCallbackScope&) = delete;

@@ -54,7 +54,7 @@ PluginLeak measure_plugin(const Options& options) {
               static_cast<long long>(options.cycles));
   const auto [before, after] = repeat(options.cycles, [&](std::int64_t i) {
     const std::string code = code_of(options.is_fake, factor_of(i));
-    client.compile(code, format_of(options.is_fake), compile_options);
+    static_cast<void>(client.compile(code, format_of(options.is_fake), compile_options));
   });
   constexpr std::int64_t kAny = std::int64_t{1} << 40;
   is_flat("memory", before, after, kAny, kAny);

@@ -118,7 +118,7 @@ TEST_F(OutOfMemoryTest, OtherSetUp) {
              }},
         0);
   sweep("error_info",
-        {.before = [&] { execute(nullptr, nullptr, nullptr, 0); },
+        {.before = [&] { static_cast<void>(execute(nullptr, nullptr, nullptr, 0)); },
          .act = [&] { return error_info().count > 0; }},
         1);
 }

@@ -27,8 +27,7 @@ class SpecTest : public test::RuntimeTest {
     Signature signature = test::signature_of(kCode, "model");
     signature.input_names = std::move(inputs);
     signature.output_names = std::move(outputs);
-    CompileStatistics statistics;
-    return ProgramReference(loaded().compile(kCode, "fake", {}, signature, statistics));
+    return loaded().compile(test::request_of(kCode, signature)).program;
   }
 };
 
