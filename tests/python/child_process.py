@@ -8,8 +8,9 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Mapping
+from pathlib import Path
 
-# Set by whoever runs the tests, they would decide what a test is about.
+# Variables that would change what a test is about.
 _UNSET = (
     "CYXLA_CACHE_DIR",
     "CYXLA_DIRECT",
@@ -40,7 +41,13 @@ def run_process(
 
 
 def run_code(code: str, env: Mapping[str, str] | None = None, seconds: float = 100) -> str:
-    """Run the code, which must end well, and return what it printed."""
-    ended = run_process("-c", textwrap.dedent(code), env=env, seconds=seconds)
+    """Run code that can import `support`, and return what it printed; it must end with status 0.
+
+    A PYTHONPATH of `env` comes first.
+    """
+    env = env or {}
+    paths = [env.get("PYTHONPATH"), str(Path(__file__).parent), os.environ.get("PYTHONPATH")]
+    search = {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
+    ended = run_process("-c", textwrap.dedent(code), env={**env, **search}, seconds=seconds)
     assert ended.returncode == 0, f"exit code {ended.returncode}\n{ended.stdout}\n{ended.stderr}"
     return ended.stdout

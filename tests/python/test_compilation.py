@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 import gc
-import threading
+from functools import partial
 from typing import Any
 
 import jax
@@ -22,6 +22,7 @@ from cyxla.errors import ArgumentError, CompileError, UnsupportedError
 from cyxla.lowering.lower import lower
 from cyxla.program import Program
 from cyxla.program.versions import for_version
+from support.threads import run_all
 
 S = jax.ShapeDtypeStruct
 CPU_LIBRARIES = ["pjrt_c_api_cpu_plugin.so", "libpjrt_cpu.so", "xla_cpu_pjrt.so"]
@@ -358,11 +359,7 @@ def test_threads_compile_at_once() -> None:
         program = lower(lambda x: x * index, [S((5,), "f4")])
         results[index] = compile_program(program)[0].run([np.ones(5)])[0]
 
-    threads = [threading.Thread(target=work, args=(index,)) for index in range(len(results))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(120)
+    run_all(*(partial(work, index) for index in range(len(results))))
     assert [result.tolist() for result in results] == [[index] * 5 for index in range(4)]
 
 

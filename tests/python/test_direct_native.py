@@ -13,16 +13,11 @@ from typing import Any
 import pytest
 
 import cyxla
+from cpu_plugins import CPU_LIBRARIES
 from cyxla.dtypes import ElementType
 from support.arrays import place
 from support.cycles import PROGRAMS, Cycle, compiled, cycle_of, inputs_of
-from support.native import (
-    PLUGINS,
-    build_modules,
-    import_module,
-    run_tests_on_plugin,
-    run_with_modules,
-)
+from support.native import build_modules, import_module, run_tests_on_plugin, run_with_modules
 
 # What join() returns first: no failures, no wrong results, no message.
 _RIGHT = (0, 0, "")
@@ -36,8 +31,8 @@ def modules(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def threads(modules: Path) -> ModuleType:
-    """The module direct_threads."""
-    return import_module(modules, "direct_threads")
+    """The module c_threads."""
+    return import_module(modules, "c_threads")
 
 
 @pytest.fixture(scope="module")
@@ -63,9 +58,9 @@ def run(
     **options: Any,
 ) -> tuple[int, int, str]:
     """Run one thread for each letter of `ways`; return failures, wrong results and a message."""
-    team = threads.start(executable, *cycle, ways, num_calls, **options)
-    failures, mismatches, message, *_ = threads.join(team, hold_gil=hold_gil)
-    return failures, mismatches, message
+    team = threads.start(((executable, *cycle),), ways, num_calls, **options)
+    done: tuple[int, int, str] = threads.join(team, hold_gil=hold_gil)[:3]
+    return done
 
 
 @pytest.mark.parametrize("name", ["rosenbrock", "sine"])
@@ -86,7 +81,7 @@ def test_every_way_to_call_at_once_while_python_calls_too(
     executable = directs[name]
     cycle = cycles[name]
     inputs = inputs_of(name)
-    team = threads.start(executable, *cycle, "kpmui", 1000 if name == "heat" else 500_000)
+    team = threads.start(((executable, *cycle),), "kpmui", 1000 if name == "heat" else 500_000)
     bound = executable.bind([place(inputs[0])])
     for step in range(1000):
         number = step % len(inputs)
@@ -113,11 +108,11 @@ def test_threads_that_keep_a_program_go_on_after_its_executable(
 ) -> None:
     for _ in range(5):  # the machine may be busy with the threads alone
         executable = compiled("rosenbrock", "direct")
-        team = threads.start(executable, *cycles["rosenbrock"], "kpmu", 2_000_000)
+        team = threads.start(((executable, *cycles["rosenbrock"]),), "kpmu", 2_000_000)
         del executable
         dropped_ns = time.monotonic_ns()
         compiled("sine", "direct")  # frees programs that nobody keeps
-        *done, _, _, end_ns = threads.join(team)
+        *done, _, _, end_ns, _ = threads.join(team)
         assert tuple(done) == _RIGHT
         if end_ns > dropped_ns:
             return
@@ -132,12 +127,12 @@ def test_a_call_ends_well_though_the_last_reference_is_dropped_meanwhile(
     long = Cycle(inputs[:1], outputs[:1])
     for _ in range(20):
         executable = compiled("long", "direct")  # frees programs that nobody keeps
-        team = threads.start(executable, *long, "k", 1, retains=False)
+        team = threads.start(((executable, *long),), "k", 1, retains=False)
         while not threads.is_inside(team):
             pass
         del executable
         dropped_ns = time.monotonic_ns()
-        *done, _, _, end_ns = threads.join(team)
+        *done, _, _, end_ns, _ = threads.join(team)
         assert tuple(done) == _RIGHT
         if end_ns > dropped_ns:
             return
@@ -178,7 +173,7 @@ def test_failures_are_counted_on_every_thread(
         done: tuple[int, str] = c_table.execute(executable, wrong, [0, 0], True, repeat=50_000)
         return done
 
-    team = threads.start(executable, *cycles["rosenbrock"], "kpmui", 50_000)
+    team = threads.start(((executable, *cycles["rosenbrock"]),), "kpmui", 50_000)
     with ThreadPoolExecutor(4) as pool:
         for num_elements, (failures, message) in zip(
             range(3, 7), pool.map(fail, range(3, 7)), strict=True
@@ -195,12 +190,12 @@ def test_nothing_is_allocated_and_no_lock_is_taken(modules: Path) -> None:
     run_with_modules(
         modules,
         """
-import direct_threads
+import c_threads
 from support.cycles import PROGRAMS, compiled, cycle_of
 
 def count(executable, cycle, way, num_calls=1016, warm_up=16):
-    team = direct_threads.start(executable, *cycle, way, num_calls, warm_up=warm_up)
-    *done, allocations, locks, _ = direct_threads.join(team)
+    team = c_threads.start(((executable, *cycle),), way, num_calls, warm_up=warm_up)
+    *done, allocations, locks, _, _ = c_threads.join(team)
     assert done == [0, 0, ""], done
     return allocations, locks
 
@@ -230,7 +225,7 @@ print("counted")
 
 
 @pytest.mark.plugins
-@pytest.mark.parametrize("plugin", PLUGINS[1:])
+@pytest.mark.parametrize("plugin", CPU_LIBRARIES[1:])
 def test_this_file_on_other_plugins(plugin: str) -> None:
     # A process has one plugin, so the tests above run once more in another.
     run_tests_on_plugin(plugin, __file__, "not other_plugins and not ten_million", seconds=400)

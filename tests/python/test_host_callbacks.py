@@ -46,6 +46,7 @@ ALL_KINDS = """
     import threading
     import jax, jax.numpy as jnp, numpy as np, cyxla
     from jax.experimental import io_callback
+    from support.threads import run_all
 
     S = jax.ShapeDtypeStruct
     vector = S((2,), "f4")
@@ -123,8 +124,7 @@ ALL_KINDS = """
         for i in range(5):
             v = np.full(2, i, "f4")
             np.testing.assert_array_equal(called.run([v, m])[0], v)
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    [t.start() for t in threads]; [t.join() for t in threads]
+    run_all(*[work] * 4)
 
     # On the plugin's own threads another program either runs or is refused; nothing waits forever.
     other = build(lambda v: jax.pure_callback(lambda a: np.asarray(a) + 1, vector, v), vector)
@@ -144,8 +144,7 @@ ALL_KINDS = """
                 assert type(error.__cause__) is cyxla.UnsupportedError
             ended.append(i)
     ended = []
-    threads = [threading.Thread(target=work) for _ in range(3)]
-    [t.start() for t in threads]; [t.join() for t in threads]
+    run_all(*[work] * 3)
     assert len(ended) == 9, ended
     print("well", len(where) > 0)
 """

@@ -26,6 +26,7 @@ from cyxla.errors import ArgumentError, LoweringError, PluginError
 from cyxla.lowering import lower
 from cyxla.plugins import discovery
 from cyxla.program import Program, ProgramArray
+from support.threads import run_all
 
 S = jax.ShapeDtypeStruct
 lower_module = importlib.import_module("cyxla.lowering.lower")  # the package has the function
@@ -332,11 +333,7 @@ def test_threads_lower_the_same_function_at_once() -> None:
         start.wait(60)
         results[index] = lower(function, [S((3, 3), dtypes[index])], platform="cpu")
 
-    threads = [threading.Thread(target=work, args=(index,)) for index in range(len(dtypes))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(120)
+    run_all(*(functools.partial(work, index) for index in range(len(dtypes))))
     for dtype, program in zip(dtypes, results, strict=True):
         assert program is not None
         assert program == lower(function, [S((3, 3), dtype)], platform="cpu")

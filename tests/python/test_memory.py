@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from support.native import PLUGINS, build_modules, plugin_variables, run_with_modules
+from cpu_plugins import CPU_LIBRARIES, variables
+from support.native import build_modules, run_with_modules
 
 # Each way to call, as a function of the number of calls; the first item divides that number.
 _CALLS = """
@@ -120,11 +121,11 @@ def modules(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build_modules(tmp_path_factory)
 
 
-@pytest.mark.parametrize("plugin", PLUGINS)
+@pytest.mark.parametrize("plugin", CPU_LIBRARIES)
 def test_calls_leave_nothing_behind(modules: Path, plugin: str) -> None:
-    num_calls = 200_000 if plugin == PLUGINS[0] else 40_000
+    num_calls = 200_000 if plugin == CPU_LIBRARIES[0] else 40_000
     code = f"NUM_CALLS = {num_calls}\n{_CALLS}"
-    run_with_modules(modules, code, env=plugin_variables(plugin), seconds=250)
+    run_with_modules(modules, code, env=variables(plugin), seconds=250)
 
 
 def test_compiled_programs_leave_nothing_behind(modules: Path) -> None:

@@ -17,10 +17,11 @@ import pytest
 from jax.extend.mlir.dialects import stablehlo
 
 import cyxla
+from cpu_plugins import CPU_LIBRARIES
 from cyxla import _runtime, dtypes
 from cyxla.dtypes import ElementType
 from support.arrays import Array, addresses, build, described, empty_outputs, place
-from support.native import PLUGINS, build_modules, import_module, run_tests_on_plugin
+from support.native import build_modules, import_module, run_tests_on_plugin
 
 OFFSETS = (0, 1, 4, 16, 32, 63)
 
@@ -346,7 +347,7 @@ def test_last_error_is_cut_to_the_buffer(c_table: ModuleType, line: cyxla.Execut
 
 
 @pytest.mark.plugins
-@pytest.mark.parametrize("plugin", PLUGINS[1:])
+@pytest.mark.parametrize("plugin", CPU_LIBRARIES[1:])
 def test_this_file_on_other_plugins(plugin: str) -> None:
     # A process has one plugin, so the tests above run once more in another.
     run_tests_on_plugin(plugin, __file__, "not other_plugins", seconds=250)

@@ -19,10 +19,11 @@ import numpy as np
 import pytest
 
 import cyxla
+from cpu_plugins import CPU_LIBRARIES, variables
 from cyxla import _runtime, dtypes
 from cyxla.dtypes import ElementType
 from support.arrays import ALIGNMENT, addresses, build, described, place
-from support.native import PLUGINS, build_modules, import_module, plugin_variables, run_with_modules
+from support.native import build_modules, import_module, run_with_modules
 
 F32 = int(ElementType.F32)
 
@@ -216,7 +217,7 @@ def test_aligned_memory(c_table: ModuleType) -> None:
 
 @pytest.mark.parametrize(
     ("plugin", "options"),
-    [(PLUGINS[0], {"asynchronous": True}), *((plugin, {}) for plugin in PLUGINS)],
+    [(CPU_LIBRARIES[0], {"asynchronous": True}), *((plugin, {}) for plugin in CPU_LIBRARIES)],
 )
 def test_an_execution_has_ended_when_it_returns(
     modules: Path, plugin: str, options: dict[str, bool]
@@ -250,7 +251,7 @@ def test_an_execution_has_ended_when_it_returns(
                 np.testing.assert_allclose(got[0], expected[0], rtol=1e-3)
                 np.testing.assert_allclose(got[1], expected[1], rtol=1e-3, atol=1e-4)
         """,
-        env=plugin_variables(plugin),
+        env=variables(plugin),
     )
 
 

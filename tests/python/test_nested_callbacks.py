@@ -8,8 +8,9 @@ import pytest
 from cpu_plugins import CPU_LIBRARIES, run_with_plugin
 
 _START = """
-    import collections, logging, threading, time
+    import collections, logging, time
     import jax, numpy as np, cyxla
+    from support.threads import run_all
     logging.disable()
 
     vector = jax.ShapeDtypeStruct((3,), "f4")
@@ -40,9 +41,7 @@ def test_many_threads_whose_callbacks_execute(library: str) -> None:
             ended.append(outer.run([x])[0].tolist() == [2, 2, 2])
         except cyxla.ExecutionError as error:  # where the plugin's own threads run callbacks
             ended.append(type(error.__cause__) is cyxla.UnsupportedError)
-    threads = [threading.Thread(target=work) for _ in range(70)]
-    for thread in threads: thread.start()
-    for thread in threads: thread.join()
+    run_all(*[work] * 70)
     print(collections.Counter(ended))
     print(inner.run([x])[0])
 """,

@@ -15,9 +15,10 @@ import numpy as np
 import pytest
 
 import cyxla
+from cpu_plugins import CPU_LIBRARIES
 from support.arrays import Array, addresses, empty_outputs, place
 from support.cycles import compiled, inputs_of
-from support.native import PLUGINS, build_modules, import_module, run_tests_on_plugin
+from support.native import build_modules, import_module, run_tests_on_plugin
 
 # Parts of MXCSR: all exceptions masked; rounding down, up, to zero; subnormal numbers become zero
 # as results and as operands; flags that are already set. The x87 unit's control word beside it.
@@ -194,7 +195,7 @@ def _executed(
 
 
 @pytest.mark.plugins
-@pytest.mark.parametrize("plugin", PLUGINS[1:])
+@pytest.mark.parametrize("plugin", CPU_LIBRARIES[1:])
 def test_this_file_on_other_plugins(plugin: str) -> None:
     # A process has one plugin, so the tests above run once more in another.
     run_tests_on_plugin(plugin, __file__, "not other_plugins", seconds=200)

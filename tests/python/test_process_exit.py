@@ -64,7 +64,7 @@ def run(executable):
 def start(executable):
     threading.Thread(target=run, args=(executable,), daemon=True).start()
 """
-_NATIVE = "c_threads.start([({}, 2.0, 1.0)], 3, 10**12)"
+_NATIVE = "c_threads.start((({}, (bytes(32),), (np.ones(8, 'f4').tobytes(),)),), 'kca', 10**12)"
 _THREADS = {
     "Python": "start(saved('line')); long = saved('long'); start(long); start(long)",
     "native": _NATIVE.format("saved('line')") + "; entered.release()",

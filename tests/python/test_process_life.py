@@ -10,7 +10,7 @@ import pytest
 
 from child_process import run_process
 from cpu_plugins import CPU_LIBRARIES, run_with_plugin, variables
-from support.native import PLUGINS, build_modules, plugin_variables, run_with_modules
+from support.native import build_modules, run_with_modules
 
 _COMPILE = """
 import ctypes, os, signal, sys, threading, time
@@ -204,23 +204,22 @@ executables[0].run([x])
     )
 
 
-@pytest.mark.parametrize("plugin", PLUGINS)
+@pytest.mark.parametrize("plugin", CPU_LIBRARIES)
 def test_threads_with_small_stacks(tmp_path_factory: pytest.TempPathFactory, plugin: str) -> None:
     # The plugins' own threads do the work of two of them; the third's is done by the caller.
     run_with_modules(
         build_modules(tmp_path_factory),
         """
-        import direct_threads
+        import c_threads
         from support.cycles import compiled, cycle_of
         for name in ("rosenbrock", "heat", "switch"):
             for route in ("pjrt", "direct"):
-                team = direct_threads.start(
-                    compiled(name, route), *cycle_of(name), "kpu", 20, stack_bytes=64 << 10
-                )
-                done = direct_threads.join(team)[:3]
+                program = (compiled(name, route), *cycle_of(name))
+                team = c_threads.start((program,), "kpu", 20, stack_bytes=64 << 10)
+                done = c_threads.join(team)[:3]
                 assert done == (0, 0, ""), (name, route, done)
         """,
-        env=plugin_variables(plugin),
+        env=variables(plugin),
     )
 
 

@@ -216,16 +216,15 @@ def test_more_devices_than_threads() -> None:
 def test_threads_that_initialize_at_once_get_one_runtime() -> None:
     printed = run_code("""
         import threading, warnings
-        warnings.simplefilter("error")
         import cyxla
+        from support.threads import run_all
+        warnings.simplefilter("error")
         start = threading.Barrier(8)
         infos = []
         def work():
             start.wait()
             infos.append(cyxla.initialize(jax_targets=False))
-        workers = [threading.Thread(target=work) for _ in range(8)]
-        for worker in workers: worker.start()
-        for worker in workers: worker.join()
+        run_all(*[work] * 8)
         print(len(infos), all(info is infos[0] for info in infos))
     """)
     assert printed == "8 True\n"

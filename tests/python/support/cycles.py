@@ -16,7 +16,7 @@ from support.arrays import Array
 
 
 class Cycle(NamedTuple):
-    """Sets of inputs and the outputs that belong to them, as the module direct_threads takes them.
+    """Sets of inputs and the outputs that belong to them, as the module c_threads takes them.
 
     A set is one piece of bytes: all inputs, or all outputs, one after the other.
     """
