@@ -19,7 +19,7 @@ import os
 import pickle
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -30,37 +30,21 @@ _TESTS = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(_TESTS / "matrix"), str(_TESTS / "python")]
 
 import jax  # noqa: E402
-from callback_programs import CALLBACKS, SEEN  # noqa: E402
-from programs import BRIEF, PROGRAMS, TOLERANCES, MatrixProgram  # noqa: E402
+from programs import BRIEF, PROGRAMS  # noqa: E402
 
 import cyxla  # noqa: E402
+from support.programs.callbacks import SEEN  # noqa: E402
+from support.programs.check import (  # noqa: E402
+    Difference,
+    arguments_of,
+    compare,
+    lowered,
+    reference,
+)
+from support.programs.entry import Program  # noqa: E402
 
 # The first lines of a message say what went wrong.
 _MESSAGE_CHARACTERS = 400
-
-
-def arguments_of(name: str, program: MatrixProgram) -> list[Any]:
-    """The arguments of a program, the same each time."""
-    return program.arguments(np.random.default_rng(len(name)))
-
-
-def lowered(program: MatrixProgram, arguments: Sequence[Any]) -> cyxla.Program:
-    """The program for the CPU."""
-    specifications = jax.tree.map(
-        lambda array: jax.ShapeDtypeStruct(np.shape(array), array.dtype), list(arguments)
-    )
-    return cyxla.lower(program.function, specifications, platform="cpu")
-
-
-def reference(program: MatrixProgram, arguments: Sequence[Any]) -> list[Any]:
-    """What `jax.jit` returns, leaf by leaf."""
-    leaves = jax.tree.leaves(list(arguments))
-    is_wide = any(
-        leaf.dtype.name in ("float64", "int64", "uint64", "complex128") for leaf in leaves
-    )
-    with jax.enable_x64(is_wide):
-        results = jax.jit(program.function)(*arguments)
-        return [np.asarray(leaf) for leaf in jax.tree.leaves(results)]
 
 
 def watched(call: Callable[[], list[Any]]) -> tuple[list[Any], list[Any]]:
@@ -73,37 +57,9 @@ def watched(call: Callable[[], list[Any]]) -> tuple[list[Any], list[Any]]:
     return results, [*SEEN, *printed.getvalue().splitlines()]
 
 
-class Difference(Exception):
-    """What is wrong with results."""
-
-
-def compare(got: Sequence[Any], wanted: Sequence[Any], tolerance: float | None) -> None:
-    """Raise Difference unless the results agree within the tolerance, else that of their type."""
-    if len(got) != len(wanted):
-        raise Difference(f"{len(got)} outputs instead of {len(wanted)}")
-    for index, (array, right) in enumerate(zip(got, wanted, strict=True)):
-        if (array.dtype, array.shape) != (right.dtype, right.shape):
-            raise Difference(
-                f"output {index} is {array.dtype}{array.shape}, not {right.dtype}{right.shape}"
-            )
-        allowed = TOLERANCES.get(right.dtype.name, 0.0) if tolerance is None else tolerance
-        if not allowed or right.dtype.kind in "biu":
-            if not np.array_equal(array, right):
-                count = int((array != right).sum())
-                raise Difference(f"output {index} differs in {count} of {right.size}")
-            continue
-        wide = np.complex128 if right.dtype.kind == "c" else np.float64
-        array, right = array.astype(wide), right.astype(wide)
-        finite = np.abs(right[np.isfinite(right)])
-        scale = float(finite.max(initial=0))
-        if not np.allclose(array, right, rtol=allowed, atol=allowed * scale, equal_nan=True):
-            worst = float(np.nanmax(np.abs(array - right))) / (scale or 1)
-            raise Difference(f"output {index} differs by {worst:.1e} of its largest value")
-
-
-def lower_all(folder: Path, programs: Mapping[str, MatrixProgram]) -> None:
+def lower_all(folder: Path, programs: Mapping[str, Program]) -> None:
     """Write the programs that need no Python, and what `jax.jit` gives for each."""
-    names = [name for name in programs if name not in CALLBACKS]
+    names = [name for name in programs if "callback" not in programs[name].tags]
 
     def lower_one(index: int) -> None:
         name = names[index]
@@ -114,8 +70,7 @@ def lower_all(folder: Path, programs: Mapping[str, MatrixProgram]) -> None:
             inputs = jax.tree.leaves(arguments)
             wanted = reference(program, arguments)
             lowered(program, arguments).save(folder / f"{index}.cyxla")
-            entry = (name, inputs, wanted, program.tolerance)
-            (folder / f"{index}.pickle").write_bytes(pickle.dumps(entry))
+            (folder / f"{index}.pickle").write_bytes(pickle.dumps((name, inputs, wanted)))
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         list(pool.map(lower_one, range(len(names))))
@@ -132,22 +87,22 @@ def reporting(name: str) -> Iterator[None]:
     tell({"name": name, "fault": fault[:_MESSAGE_CHARACTERS]})
 
 
-def run_all(folder: Path, callbacks: Iterable[str]) -> None:
-    """Run what the folder holds, then these programs that call Python."""
+def run_all(folder: Path, programs: Mapping[str, Program]) -> None:
+    """Run what the folder holds, then those of the programs that call Python."""
     for path in sorted(folder.glob("*.pickle"), key=lambda path: int(path.stem)):
-        name, inputs, wanted, tolerance = pickle.loads(path.read_bytes())
+        name, inputs, wanted = pickle.loads(path.read_bytes())
         announce(name)
         with reporting(name):
-            program = cyxla.Program.load(path.with_suffix(".cyxla"))
-            executable, _ = cyxla.compile_program(program)
-            compare(executable.run(inputs), wanted, tolerance)
-    for name in callbacks:
-        announce(name)
-        with reporting(name):
-            compare_callbacks(name, PROGRAMS[name])
+            executable, _ = cyxla.compile_program(cyxla.Program.load(path.with_suffix(".cyxla")))
+            compare(executable.run(inputs), wanted)
+    for name, program in programs.items():
+        if "callback" in program.tags:
+            announce(name)
+            with reporting(name):
+                compare_callbacks(name, program)
 
 
-def compare_callbacks(name: str, program: MatrixProgram) -> None:
+def compare_callbacks(name: str, program: Program) -> None:
     """Raise Difference where a program that calls Python does otherwise than under `jax.jit`."""
     arguments = arguments_of(name, program)
     executable, _ = cyxla.compile_program(lowered(program, arguments))
@@ -157,7 +112,7 @@ def compare_callbacks(name: str, program: MatrixProgram) -> None:
         got, effects = watched(lambda: list(executable.run(inputs)))
         if effects != wanted_effects:
             raise Difference(f"its callbacks saw {effects}, not {wanted_effects}")
-        compare(got, wanted, program.tolerance)
+        compare(got, wanted)
 
 
 def announce(name: str) -> None:
@@ -179,7 +134,7 @@ def main() -> None:
     if task == "lower":
         lower_all(folder, programs)
     else:
-        run_all(folder, CALLBACKS if task == "run" else ())
+        run_all(folder, programs if task == "run" else {})
 
 
 if __name__ == "__main__":

@@ -14,14 +14,18 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
+import jax
 import numpy as np
 
 import cyxla
 from cyxla import _runtime
 from direct_calls import NativeProgram
-from direct_inputs import SORTS, Array, values
-from direct_table import PROGRAMS, DirectProgram, lower
 from serialized_steps import step_kinds
+from support.arrays import Array
+from support.programs.check import lowered
+from support.programs.entry import Program
+from support.programs.table import select
+from support.programs.values import SORTS, values
 
 _LIBM = ctypes.CDLL("libm.so.6")
 _ALIGNMENT = 64
@@ -154,21 +158,19 @@ def differences(found: Sequence[bytes | None], wanted: Sequence[bytes]) -> Itera
         )
 
 
-def input_sets(program: DirectProgram, executable: cyxla.Executable) -> Iterator[tuple[str, Any]]:
+def input_sets(program: Program, executable: cyxla.Executable) -> Iterator[tuple[str, Any]]:
     """The inputs to compare with, each set with a name."""
     for sort, seeds in SORTS.items():
         for seed in seeds:
             rng = np.random.default_rng(seed)
-            if program.harmless is not None:
-                yield f"harmless numbers {seed}", program.harmless(rng)
+            if "converges" in program.tags:
+                yield f"numbers of its own {seed}", jax.tree.leaves(program.arguments(rng))
                 continue
             types = executable.input_types
             yield f"{sort} {seed}", [values(sort, rng, t.shape, t.dtype) for t in types]
 
 
-def compare(
-    program: DirectProgram, direct: cyxla.Executable, reference: cyxla.Executable
-) -> list[str]:
+def compare(program: Program, direct: cyxla.Executable, reference: cyxla.Executable) -> list[str]:
     """What differs between the two, at most a few of the differences."""
     native = NativeProgram(direct)
     failures: list[str] = []
@@ -189,12 +191,12 @@ def compare(
     return failures[:_MOST_FAILURES]
 
 
-def report(program: DirectProgram) -> dict[str, Any]:
+def report(program: Program) -> dict[str, Any]:
     """What became of a program with the loaded plugin."""
     start = time.monotonic()
-    lowered = lower(program)
+    source = lowered(program, program.arguments(np.random.default_rng(0)))
     try:
-        executable, _ = cyxla.compile_program(lowered, route="auto", exact=True)
+        executable, _ = cyxla.compile_program(source, route="auto", exact=True)
     except cyxla.CompileError as error:
         return {"route": "none", "reason": str(error)}
     result: dict[str, Any] = {
@@ -204,7 +206,7 @@ def report(program: DirectProgram) -> dict[str, Any]:
         "failures": [],
     }
     if executable.route == "direct":
-        reference, _ = cyxla.compile_program(lowered, route="pjrt")
+        reference, _ = cyxla.compile_program(source, route="pjrt")
         result["failures"] = compare(program, executable, reference)
         if reference.route != "pjrt":
             result["failures"].append(f"{reference.route}, not pjrt")
@@ -215,11 +217,12 @@ def report(program: DirectProgram) -> dict[str, Any]:
 def main() -> None:
     # Only the compiler's own lines belong on stderr.
     np.seterr(all="ignore")
-    for name, program in PROGRAMS.items():
+    for name, program in select("direct").items():
+        if sys.argv[1:] and name not in sys.argv[1:]:
+            continue
         print(json.dumps({"name": name}), flush=True)
         print(json.dumps(report(program)), flush=True)
 
 
 if __name__ == "__main__":
-    PROGRAMS = {n: p for n, p in PROGRAMS.items() if not sys.argv[1:] or n in sys.argv[1:]}
     main()

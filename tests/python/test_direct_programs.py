@@ -18,8 +18,8 @@ import pytest
 
 from child_process import run_process
 from cpu_plugins import CPU_LIBRARIES, variables
-from direct_table import PROGRAMS
 from serialized_steps import DIRECT_KINDS
+from support.programs.table import select
 
 # A minute for each plugin: the older two on one interpreter only.
 pytestmark = pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def named(library: str, route: str) -> dict[str, dict[str, Any]]:
 
 
 def test_every_bit_of_a_direct_call_is_the_plugins(library: str) -> None:
-    assert len(reports(library)) == len(PROGRAMS) >= 100
+    assert len(reports(library)) == len(select("direct")) >= 100
     wrong = [
         f"{name}: {failure}"
         for name, result in named(library, "direct").items()
