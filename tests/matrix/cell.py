@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lowers the programs of the table, or compares what a plugin computes of them with `jax.jit`.
+"""Lowers the programs of the table, or compares a plugin's results of them with `jax.jit`.
 
     python cell.py lower FOLDER        # saves each program, and its inputs and jax.jit's results
     python cell.py run FOLDER          # runs them with the plugin of this process
     python cell.py run-foreign FOLDER  # the same with programs that another JAX lowered
 
-All print a JSON object before and after each program, so that a process that ends early tells
-where. `--brief` leaves out what not every run can afford. The programs that call Python are lowered
-where they are run, as they hold functions of their process.
+All print a JSON object before and after each program, which shows where a process ended early.
+`--brief` selects the brief set. Programs that call Python are lowered where they run, because they
+hold functions of their process.
 """
 
 from __future__ import annotations
@@ -43,12 +43,11 @@ from support.programs.check import (  # noqa: E402
 )
 from support.programs.entry import Program  # noqa: E402
 
-# The first lines of a message say what went wrong.
 _MESSAGE_CHARACTERS = 400
 
 
 def watched(call: Callable[[], list[Any]]) -> tuple[list[Any], list[Any]]:
-    """What the call returns, and what its callbacks and prints showed."""
+    """The results of the call, and what its callbacks and prints showed."""
     SEEN.clear()
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
@@ -58,7 +57,7 @@ def watched(call: Callable[[], list[Any]]) -> tuple[list[Any], list[Any]]:
 
 
 def lower_all(folder: Path, programs: Mapping[str, Program]) -> None:
-    """Write the programs that need no Python, and what `jax.jit` gives for each."""
+    """Write the programs that do not call Python, and the results of `jax.jit`."""
     names = [name for name in programs if "callback" not in programs[name].tags]
 
     def lower_one(index: int) -> None:
@@ -78,7 +77,7 @@ def lower_all(folder: Path, programs: Mapping[str, Program]) -> None:
 
 @contextlib.contextmanager
 def reporting(name: str) -> Iterator[None]:
-    """Print what became of a program: the exception, if the block raises one."""
+    """Print the outcome of a program: the exception, if the block raises one."""
     fault = ""
     try:
         yield
@@ -88,7 +87,7 @@ def reporting(name: str) -> Iterator[None]:
 
 
 def run_all(folder: Path, programs: Mapping[str, Program]) -> None:
-    """Run what the folder holds, then those of the programs that call Python."""
+    """Run the programs of the folder, then those of `programs` that call Python."""
     for path in sorted(folder.glob("*.pickle"), key=lambda path: int(path.stem)):
         name, inputs, wanted = pickle.loads(path.read_bytes())
         announce(name)
@@ -103,7 +102,7 @@ def run_all(folder: Path, programs: Mapping[str, Program]) -> None:
 
 
 def compare_callbacks(name: str, program: Program) -> None:
-    """Raise Difference where a program that calls Python does otherwise than under `jax.jit`."""
+    """Raise Difference unless a program that calls Python acts as under `jax.jit`."""
     arguments = arguments_of(name, program)
     executable, _ = cyxla.compile_program(lowered(program, arguments))
     inputs = jax.tree.leaves(arguments)
@@ -120,13 +119,12 @@ def announce(name: str) -> None:
 
 
 def tell(entry: dict[str, str]) -> None:
-    """Print a line in one piece: programs are lowered on several threads."""
+    """Print a line in one write: programs are lowered on several threads."""
     sys.stdout.write(json.dumps(entry) + "\n")
     sys.stdout.flush()
 
 
 def main() -> None:
-    """Do what the command line says."""
     np.seterr(all="ignore")
     warnings.simplefilter("ignore", cyxla.LargeConstantsWarning)
     task, folder = sys.argv[1], Path(sys.argv[2])

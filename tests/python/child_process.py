@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs code in a Python process of its own: a process loads one plugin, once."""
+"""Runs code in a Python process of its own, because a process loads only one plugin."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _UNSET = (
 def run_process(
     *arguments: str, env: Mapping[str, str] | None = None, seconds: float = 100
 ) -> subprocess.CompletedProcess[str]:
-    """Run this Python with the arguments and return how it ended."""
+    """Run this Python with the arguments and return the completed process."""
     environment = {name: value for name, value in os.environ.items() if name not in _UNSET}
     environment |= env or {}
     return subprocess.run(

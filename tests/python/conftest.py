@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules of every run: cyxla is the installed one, and each skip is a permitted one."""
+"""Checks that the tests use the installed cyxla, and that every skip is permitted."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _cyxla_folder() -> Path | None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Refuse, where the runner asks for it, to test anything but the installed package."""
+    """Stop unless cyxla is installed in CYXLA_REQUIRE_INSTALLED, if that is set."""
     folder = _cyxla_folder()
     required = os.environ.get("CYXLA_REQUIRE_INSTALLED")
     if required and (folder is None or not folder.is_relative_to(required)):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An Executable called through the C function table: any addresses, without the GIL."""
+"""Calls an Executable through the C function table, with any addresses and without the GIL."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`compile_program`: statistics, options, versions and what it says when it fails."""
+"""`compile_program`: statistics, options, versions and error messages."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def sine(size: int = 3) -> Program:
 
 
 def future(program: Program) -> Program:
-    """The program, claiming a StableHLO version that no plugin knows."""
+    """The program with a StableHLO version that no plugin knows."""
     return dataclasses.replace(program, stablehlo_version="99.0.0")
 
 
@@ -53,7 +53,7 @@ def test_statistics() -> None:
     assert statistics.flops == program.flops == 2 * 64 * 64
 
 
-def test_what_nobody_tells_is_none() -> None:
+def test_unknown_statistics_are_none() -> None:
     _, statistics = compile_program(dataclasses.replace(sine(), flops=None))
     assert statistics.flops is None
     assert statistics.code_bytes != 0
@@ -107,7 +107,7 @@ def test_options_take_effect(tmp_path: Any) -> None:
     compile_program(sine(), options={"xla_dump_to": str(folder), "xla_dump_hlo_as_text": True})
     assert any("sine" in path.name for path in folder.iterdir())
     before = set(folder.iterdir())
-    compile_program(sine())  # the options were for that program alone
+    compile_program(sine())  # the options apply to that program only
     assert set(folder.iterdir()) == before
 
 
@@ -199,7 +199,7 @@ def test_an_operation_that_an_older_version_lacks(
     )
     assert "failed to legalize" in str(caught.value)
     assert capfd.readouterr().err == ""
-    # The text has no version: what the plugin itself knows still compiles.
+    # Text has no version, so it compiles if the plugin knows its operations.
     older = runtime.runtime_info()._replace(stablehlo_version="1.0.0")
     monkeypatch.setattr(runtime, "runtime_info", lambda: older)
     executable, statistics = compile_program(program)

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The direct route from C, on the real plugin: threads, memory, what may end meanwhile, and what a
-call must leave alone."""
+"""The direct route from C, with the real plugin: threads, memory, lifetimes, no allocations."""
 
 from __future__ import annotations
 
@@ -19,7 +18,7 @@ from support.arrays import place
 from support.cycles import PROGRAMS, Cycle, compiled, cycle_of, inputs_of
 from support.native import build_modules, import_module, run_tests_on_plugin, run_with_modules
 
-# What join() returns first: no failures, no wrong results, no message.
+# The first results of join(): failures, wrong results and a message.
 _RIGHT = (0, 0, "")
 
 
@@ -67,7 +66,7 @@ def run(
 def test_ten_million_calls_on_each_of_four_threads(
     threads: ModuleType, cycles: dict[str, Cycle], name: str, directs: dict[str, cyxla.Executable]
 ) -> None:
-    # The main thread keeps the GIL all the time.
+    # The main thread keeps the GIL.
     executable = directs[name]
     errors_before = cyxla.error_info().count
     assert run(threads, executable, cycles[name], "kkkk", 10_000_000, hold_gil=True) == _RIGHT
@@ -95,7 +94,7 @@ def test_every_way_to_call_at_once_while_python_calls_too(
 def test_a_wrong_result_is_seen(
     threads: ModuleType, cycles: dict[str, Cycle], directs: dict[str, cyxla.Executable]
 ) -> None:
-    # One bit of one set, so the tests here would see one as well.
+    # One bit of one set is wrong.
     inputs, outputs = cycles["rosenbrock"]
     changed = bytes([outputs[2][0] ^ 1]) + outputs[2][1:]
     wrong = Cycle(inputs, (*outputs[:2], changed, *outputs[3:]))
@@ -106,12 +105,12 @@ def test_a_wrong_result_is_seen(
 def test_threads_that_keep_a_program_go_on_after_its_executable(
     threads: ModuleType, cycles: dict[str, Cycle]
 ) -> None:
-    for _ in range(5):  # the machine may be busy with the threads alone
+    for _ in range(5):  # on a busy machine the threads may end too early
         executable = compiled("rosenbrock", "direct")
         team = threads.start(((executable, *cycles["rosenbrock"]),), "kpmu", 2_000_000)
         del executable
         dropped_ns = time.monotonic_ns()
-        compiled("sine", "direct")  # frees programs that nobody keeps
+        compiled("sine", "direct")  # frees programs without references
         *done, _, _, end_ns, _ = threads.join(team)
         assert tuple(done) == _RIGHT
         if end_ns > dropped_ns:
@@ -122,11 +121,11 @@ def test_threads_that_keep_a_program_go_on_after_its_executable(
 def test_a_call_ends_well_though_the_last_reference_is_dropped_meanwhile(
     threads: ModuleType,
 ) -> None:
-    # One call that takes long, of a thread that does not keep the program.
+    # One long call, on a thread that does not retain the program.
     inputs, outputs = cycle_of("long")
     long = Cycle(inputs[:1], outputs[:1])
     for _ in range(20):
-        executable = compiled("long", "direct")  # frees programs that nobody keeps
+        executable = compiled("long", "direct")  # frees programs without references
         team = threads.start(((executable, *long),), "k", 1, retains=False)
         while not threads.is_inside(team):
             pass
@@ -185,7 +184,7 @@ def test_failures_are_counted_on_every_thread(
 
 
 def test_nothing_is_allocated_and_no_lock_is_taken(modules: Path) -> None:
-    # In a process whose functions for both are replaced, those of all libraries together.
+    # In a process that preloads counting functions for both.
     (counter,) = modules.glob("count_allocations.*")
     run_with_modules(
         modules,
@@ -199,13 +198,13 @@ def count(executable, cycle, way, num_calls=1016, warm_up=16):
     assert done == [0, 0, ""], done
     return allocations, locks
 
-# The counters count: the plugin's own route asks for memory in each call.
+# The counters work: the plugin's route allocates in each call.
 cycle = cycle_of("rosenbrock")
 allocations, _ = count(compiled("rosenbrock", "pjrt"), cycle, "k")
 assert allocations > 1000, allocations
 
-# So does the first call of a thread on the direct route, under a lock; but of a thread that takes
-# over what another left only for the thread itself.
+# The first call of a thread on the direct route allocates too, under a lock; a thread that takes
+# over an ended thread's slot allocates only for itself.
 executable = compiled("rosenbrock", "direct")
 first = count(executable, cycle, "k", 1, 0)
 assert first[0] > 5 and first[1] > 0, first
@@ -227,5 +226,5 @@ print("counted")
 @pytest.mark.plugins
 @pytest.mark.parametrize("plugin", CPU_LIBRARIES[1:])
 def test_this_file_on_other_plugins(plugin: str) -> None:
-    # A process has one plugin, so the tests above run once more in another.
+    # A process has one plugin, so the tests above run again in another.
     run_tests_on_plugin(plugin, __file__, "not other_plugins and not ten_million", seconds=400)

@@ -21,7 +21,7 @@ from cpu_plugins import CPU_LIBRARIES, variables
 from serialized_steps import DIRECT_KINDS
 from support.programs.table import select
 
-# A minute for each plugin: the older two on one interpreter only.
+# Each plugin takes a minute, so the older two run on one interpreter only.
 pytestmark = pytest.mark.parametrize(
     "library",
     [
@@ -32,11 +32,11 @@ pytestmark = pytest.mark.parametrize(
 
 SECONDS = 280
 
-# At least so many programs are called directly: two fewer than when this was written.
+# The least number of programs that are called directly: two fewer than when this was written.
 LEAST_DIRECT = {"pjrt_c_api_cpu_plugin.so": 171, "libpjrt_cpu.so": 174, "xla_cpu_pjrt.so": 176}
-# The older plugins drop jaxlib's handlers of the custom calls of linear algebra.
+# The older plugins drop jaxlib's handlers for linear algebra.
 MOST_UNCOMPILED = {"pjrt_c_api_cpu_plugin.so": 0, "libpjrt_cpu.so": 17, "xla_cpu_pjrt.so": 17}
-# Why programs that are all kernels and copies may be refused.
+# Permitted reasons to refuse programs that consist of kernels and copies.
 LIMITS = (
     "several work groups",
     "an array is larger than",
@@ -47,7 +47,7 @@ LIMITS = (
 
 @functools.cache
 def reports(library: str) -> dict[str, dict[str, Any]]:
-    """What became of each program with the plugin."""
+    """The result of each program with the plugin."""
     script = Path(__file__).with_name("direct_comparison.py")
     try:
         ended = run_process(str(script), env=variables(library), seconds=SECONDS)
@@ -98,7 +98,7 @@ def test_a_direct_program_has_no_reason_and_a_refused_one_has(library: str) -> N
     assert {name: r["reason"] for name, r in named(library, "direct").items() if r["reason"]} == {}
     refused = named(library, "pjrt")
     assert [name for name, result in refused.items() if len(result["reason"]) < 20] == []
-    # The cause is named: for what only the plugin runs by the kind of step.
+    # The reason names the kind of step that only the plugin runs, or a limit.
     words = {
         "ynn-fusion": "YNNPACK fusion",
         "dot": "matrix product",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which route a program takes, who decides, and where it is told."""
+"""Which route a program takes, who chooses it, and where cyxla reports it."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_loops_within_loops_are_not_run_for_hours_to_try_them() -> None:
 
     start = time.perf_counter()
     executable, _ = cyxla.compile_program(program(long, 3))
-    assert time.perf_counter() - start < 60  # one run takes days
+    assert time.perf_counter() - start < 60  # one execution takes days
     assert executable.route_reason == (
         "its loops, those within others included, run more than 1000000 times; so long a program"
         " gains nothing"
@@ -168,7 +168,7 @@ def test_the_environment_leaves_direct_calls_on(value: str) -> None:
     assert printed[2].startswith("pjrt | step ")
 
 
-# The C library tells of each fork before it is made, also of those that are not Python's.
+# pthread_atfork reports every fork, also those that Python does not make.
 _COUNT_FORKS = (
     "import ctypes; forks = []; count = ctypes.CFUNCTYPE(None)(lambda: forks.append(1));"
     " ctypes.CDLL(None)['__register_atfork'](count, None, None, None)"
@@ -280,7 +280,7 @@ def test_bytes_that_are_no_executable_are_refused(broken: bytes) -> None:
         step_kinds(broken)
 
 
-# What cyxla itself does in a branch is compared, or the plugin executes the program.
+# cyxla compares both routes in every branch, or the plugin executes the program.
 
 
 def _rotated(x: Any) -> Any:
@@ -310,7 +310,7 @@ def test_branches_that_depend_on_numbers_are_reached(name: str) -> None:
 
 
 def test_a_branch_that_no_input_reaches_is_named() -> None:
-    # A sum that no test inputs have, and more than kernels behind it.
+    # No test inputs have this sum, and the branch contains more than kernels.
     unlikely = program(
         lambda x: jax.lax.cond(jnp.sum(x) == 12345.678, _tail, lambda x: x + 1, x), 8
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays that are used in place: dtypes that are equal but other objects, memmaps, bools."""
+"""Arrays that are used in place: with equal dtypes that are other objects, memmaps, bools."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attributes of an Executable, its warnings, `bind`, and how it answers wrong uses."""
+"""Attributes of an Executable, its warnings, `bind`, and errors for wrong uses."""
 
 from __future__ import annotations
 

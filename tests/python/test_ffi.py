@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table of FFI targets: what is taken, what is refused, and what reaches the plugin when."""
+"""The table of FFI targets: which are accepted or rejected, and when they are registered."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _capsule(address: int) -> object:
 
 
 class _Plugin:
-    """Stands for the plugin: remembers what it is given, and may refuse a name."""
+    """Stands for the plugin: records registrations, and may refuse a name."""
 
     def __init__(self, refused: str | None = None) -> None:
         self.given: list[tuple[str, str, int]] = []
@@ -41,13 +41,13 @@ class _Plugin:
         return (0, 5 if name == "newer" else 2), (0, 2)
 
     def own(self) -> list[tuple[str, str, int]]:
-        """Return what it was given, without the handlers of jaxlib."""
+        """The registrations, without the handlers of jaxlib."""
         return [target for target in self.given if "_ffi" not in target[0]]
 
 
 @pytest.fixture
 def table() -> Any:
-    """The module with a table of its own: that of the process must stay as it is."""
+    """The module with a table of its own, to leave the table of the process unchanged."""
     spec = importlib.util.spec_from_file_location("ffi_of_this_test", targets.__file__)
     assert spec is not None
     assert spec.loader is not None

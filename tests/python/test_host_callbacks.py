@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs that call Python: what they compute, on any thread, and what becomes of errors."""
+"""Programs that call Python: results, threads, and how errors propagate."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ ALL_KINDS = """
             np.testing.assert_array_equal(called.run([v, m])[0], v)
     run_all(*[work] * 4)
 
-    # On the plugin's own threads another program either runs or is refused; nothing waits forever.
+    # On the plugin's threads another program runs or is refused; nothing hangs.
     other = build(lambda v: jax.pure_callback(lambda a: np.asarray(a) + 1, vector, v), vector)
     def nested(a):
         return other.run([np.asarray(a)])[0]
@@ -393,7 +393,7 @@ def test_functions_go_with_the_last_that_needs_them() -> None:
 
 
 def test_nothing_stays_of_many_compilations_and_failures(monkeypatch: pytest.MonkeyPatch) -> None:
-    # pytest keeps what JAX logs of the failures, and with that the functions.
+    # pytest keeps JAX's log records of the failures, which keep the functions.
     monkeypatch.setattr(logging.getLogger("jax._src.callback"), "disabled", True)
     before = settled()
     program = cyxla.lower(raises, [VECTOR])

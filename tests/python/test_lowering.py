@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`lower`: what it accepts, and what stays as it was."""
+"""`lower`: its arguments, functions and platforms, and its lack of side effects."""
 
 from __future__ import annotations
 
@@ -241,7 +241,7 @@ def test_unknown_platform() -> None:
 
 @pytest.fixture
 def unsearched(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """No plugin is loaded, and none was looked for; what a test finds is forgotten."""
+    """A process without a plugin, that has not searched for one; restored after the test."""
     monkeypatch.setattr(runtime, "current_platform", lambda: None)
     lower_module._found_platform.cache_clear()
     yield
@@ -290,7 +290,7 @@ def test_a_platform_of_an_installed_plugin_is_known(monkeypatch: pytest.MonkeyPa
     assert lower(jnp.sin, [S((), "f4")], platform="other").platform == "other"
 
 
-# What stays as it was.
+# Side effects.
 
 
 def test_jit_works_as_before() -> None:

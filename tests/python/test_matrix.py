@@ -19,7 +19,7 @@ from support.programs.check import Difference, compare
 
 sys.path.append(str(matrix.CELL.parent))
 
-# Half of what the row takes on a machine that is busy with something else too.
+# Half of the time that the row takes on a busy machine.
 SECONDS = 240
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory that stays resident does not grow with the number of calls, whatever they do."""
+"""Resident memory does not grow with the number of calls of any kind."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from cpu_plugins import CPU_LIBRARIES, variables
 from support.native import build_modules, run_with_modules
 
-# Each way to call, as a function of the number of calls; the first item divides that number.
+# The ways to call, as functions of the number of calls, which the first item divides.
 _CALLS = """
 import numpy as np
 import jax.numpy as jnp

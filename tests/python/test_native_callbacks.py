@@ -30,7 +30,7 @@ def double(a):
 def cheap(v, m):
     return jax.pure_callback(double, vector, v)
 
-def heavy(v, m):  # so that the plugin may call back on a thread of its own
+def heavy(v, m):  # the plugin may call back on a thread of its own
     m = jax.lax.fori_loop(0, 4, lambda _, a: jnp.tanh(a @ a), m)
     return jax.pure_callback(double, vector, v + 0 * m[0, :2])
 
@@ -39,7 +39,7 @@ output = np.zeros(2, "f4")
 wanted = (np.array([2, 4], "f4").tobytes(),)
 stop = threading.Event()
 
-def busy():  # takes the GIL whenever it can
+def busy():  # competes for the GIL
     while not stop.is_set():
         sum(range(200))
 
@@ -81,10 +81,10 @@ for function in (cheap, heavy):
         stop.set()
         if with_busy:
             other.join()
-assert len(threads_seen) > 2  # C threads are known to Python while they call it
+assert len(threads_seen) > 2  # Python knows C threads while they call it
 assert cyxla.error_info().count == 2 * 2 * (1 + 1 + 1 + 4)
 
-# What native callers' callbacks raise goes at once, whatever Python waits for meanwhile.
+# Exceptions of native callers' callbacks are freed at once, even while Python waits.
 class Kept(Exception):
     pass
 

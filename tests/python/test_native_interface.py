@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rest of the C interface: importing the table, lifetimes, errors; and the classes for C++."""
+"""The rest of the C interface: importing the table, lifetimes and errors; and the C++ classes."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ def modules(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def c_table(modules: Path) -> ModuleType:
-    """The module that is written in C."""
+    """The module c_table."""
     return import_module(modules, "c_table")
 
 
 @pytest.fixture(scope="module")
 def cpp(modules: Path) -> ModuleType:
-    """The module that is written in C++."""
+    """The module cpp_classes."""
     return import_module(modules, "cpp_classes")
 
 
@@ -110,14 +110,14 @@ def test_the_flag_of_programs_that_need_python(c_table: ModuleType) -> None:
 
 
 class Forged(ctypes.Structure):
-    """The head of the table, which is all that the import looks at."""
+    """The head of the table, which the import checks."""
 
     _fields_ = (("struct_size", ctypes.c_size_t), ("abi_version", ctypes.c_int32))
 
 
 @pytest.fixture
 def forge(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """Replaces the capsule of the table by one with another size and version."""
+    """Replace the table's capsule by one with another size and version."""
     new_capsule = ctypes.pythonapi.PyCapsule_New
     new_capsule.restype = ctypes.py_object
     new_capsule.argtypes = (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
@@ -136,7 +136,7 @@ def forge(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
 
 def table_size() -> int:
-    """Bytes of the installed table: a size, a version with padding, eleven functions."""
+    """The bytes of the table: a size, a version with padding, eleven functions."""
     return 13 * ctypes.sizeof(ctypes.c_void_p)
 
 
@@ -222,7 +222,7 @@ def test_aligned_memory(c_table: ModuleType) -> None:
 def test_an_execution_has_ended_when_it_returns(
     modules: Path, plugin: str, options: dict[str, bool]
 ) -> None:
-    # Plugins may run a large program on threads of their own.
+    # A plugin may run a large program on its own threads.
     run_with_modules(
         modules,
         f"""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A file that cannot be a plugin is told from its bytes, whatever they are."""
+"""A file that cannot be a plugin is recognized by its bytes."""
 
 from __future__ import annotations
 
@@ -110,10 +110,10 @@ def test_no_damage_makes_the_check_itself_fail(tmp_path: Path) -> None:
     whole = elf_file()
     choose = random.Random(20240229)
     faults = set()
-    for place in range(len(whole)):
+    for offset in range(len(whole)):
         damaged = bytearray(whole)
         for _ in range(choose.randrange(1, 5)):
-            damaged[place] = choose.randrange(256)
-            place = choose.randrange(len(whole))
+            damaged[offset] = choose.randrange(256)
+            offset = choose.randrange(len(whole))
         faults.add(str(_fault_of(tmp_path, bytes(damaged)))[:10])
     assert {"its ELF he", "it is buil", "it is cut ", "it has no "} <= faults

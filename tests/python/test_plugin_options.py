@@ -146,7 +146,7 @@ def test_only_what_cyxla_would_have_guessed_is_optional() -> None:
             {"visible_devices": "0"},
             "option 'visible_devices' of the plugin /p.so takes a tuple of ints, not '0' (str)",
         ),
-        # An untried plugin may know any name, but not another type for a name that all share.
+        # An unknown plugin may have any option, but shared names have the same type.
         (
             _UNTRIED,
             {"cpu_device_count": "two"},

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Saving programs and loading them again, without jax where that is possible."""
+"""Saving programs and loading them, without jax where that is possible."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import cyxla
 from child_process import run_code
 from cpu_plugins import CPU_LIBRARIES, run_with_plugin
 
-# In front of code that must do without jax.
+# Makes the import of jax fail.
 _NO_JAX = """
 import sys
 for name in ("jax", "jaxlib", "jax.extend", "scipy"):
@@ -200,7 +200,7 @@ def test_the_version_that_was_asked_for(tmp_path: Path) -> None:
     expected = cyxla.compile_program(program)[0].run(arrays)
     for result, wanted in zip(executable.run(arrays), expected, strict=True):
         np.testing.assert_array_equal(result, wanted)
-    # A newer reader takes it as it is.
+    # A newer reader accepts it unchanged.
     program.save(tmp_path / "newer", stablehlo_version="99.0.0")
     assert cyxla.Program.load(tmp_path / "newer") == program
 
@@ -236,7 +236,7 @@ except cyxla.UnsupportedError as error:
 
 @pytest.mark.parametrize("library", CPU_LIBRARIES)
 def test_a_program_runs_without_jax(library: str, tmp_path: Path) -> None:
-    """For the two older plugins the artifact is too new, and the text is compiled."""
+    """The artifact is too new for the two older plugins, so the text is compiled."""
     example().save(tmp_path / "program", stablehlo_version="99.0.0")
     printed = run_with_plugin(
         library,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs of every kind, compiled by the default plugin, give what `jax.jit` gives."""
+"""Programs of every kind, compiled by the default plugin, give the results of `jax.jit`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from support.programs.table import PROGRAMS, select
 
 
 def run_both(function: Callable[..., Any], arguments: list[Any]) -> list[tuple[Any, Any]]:
-    """What the program and `jax.jit` return, leaf by leaf."""
+    """The results of the program and of `jax.jit`, leaf by leaf."""
     entry = Program(function, lambda _: arguments, frozenset())
     program = lowered(entry, arguments)
     executable, _ = cyxla.compile_program(program)
@@ -37,7 +37,7 @@ def run_both(function: Callable[..., Any], arguments: list[Any]) -> list[tuple[A
 
 
 def check(function: Callable[..., Any], arguments: list[Any]) -> None:
-    """Compare what the program and `jax.jit` return."""
+    """Compare the results of the program and of `jax.jit`."""
     results = run_both(function, arguments)
     compare([got for got, _ in results], [wanted for _, wanted in results])
 
@@ -48,7 +48,7 @@ def test_program_of_the_table(name: str) -> None:
     check(program.function, arguments_of(name, program))
 
 
-# Programs that are not about one floating-point dtype.
+# Programs that are checked more strictly, or do not fit into the table.
 
 
 @pytest.mark.parametrize("dtype", ["i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8"])
@@ -114,7 +114,7 @@ def test_small_floats(dtype: Any) -> None:
         return x, -x, x * y, x + y, x.astype(jnp.float32) / 2, jnp.maximum(x, y), x > y
 
     for got, wanted in run_both(function, [x, y]):
-        # One rounding to the type is allowed to differ.
+        # One rounding to the type may differ.
         tolerance = 0.0 if got.dtype.kind in "b" else float(ml_dtypes.finfo(got.dtype).eps)
         np.testing.assert_allclose(
             got.astype(np.float64), wanted.astype(np.float64), rtol=tolerance, atol=0

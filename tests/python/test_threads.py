@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Executing on both routes from many threads, Python's and others, and what may end meanwhile."""
+"""Executing on both routes from many threads, while executables, threads or the process end."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ for size in (4, 256, 4096):
 def test_an_executable_is_dropped_during_a_call_that_does_not_hold_it(
     run: Runner, route: str
 ) -> None:
-    # The spec may not be used again, but the call that is under way ends well.
+    # The spec is then invalid, but the call in flight succeeds.
     run("""
 wanted = slow("pjrt").run([STEPS, np.arange(3.0)])[0]
 during = []
@@ -219,7 +219,7 @@ assert cyxla.error_info().count == 0
 
 @_routes
 def test_python_threads_go_on_during_an_execution(run: Runner, route: str) -> None:
-    # With a small trip count the loop takes less than a microsecond, and yet it may take long.
+    # A trial with a small trip count takes less than a microsecond; a call may take long.
     run("""
 f, x = slow(route), np.arange(3.0)
 with ticking() as ticks:
@@ -315,8 +315,8 @@ c_table.release(spec)
 
 
 @_routes
-def test_a_forked_child_fails_at_once_whatever_threads_were_doing(run: Runner, route: str) -> None:
-    # What a thread of the parent holds is never given back in the child.
+def test_a_child_forked_while_threads_call_fails_at_once(run: Runner, route: str) -> None:
+    # The child inherits locks that the parent's threads hold, and that are never released there.
     run("""
 import warnings
 warnings.simplefilter("ignore")
@@ -366,7 +366,7 @@ programs, loop = lines(size, route), slow(route)
 x, long_inputs, y = np.zeros(size, "f4"), [STEPS, np.arange(3.0)], np.zeros(3)
 bound = programs[0][0].bind([x])
 def repeat(call):
-    # Its traceback would need stderr, which CPython does not give daemon threads at the very end.
+    # Daemon threads cannot write a traceback to stderr at the end of the process.
     with contextlib.suppress(cyxla.ShutdownError):
         while True:
             call()

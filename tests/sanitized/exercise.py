@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Uses the extension module in every way, through its C table too, and compares each result.
+"""Uses the extension module in every way, also through its C table, and compares each result.
 
-It runs with an extension that is built with AddressSanitizer, whose libraries are preloaded. The
-plugin is not instrumented, and neither are the kernels that it compiles; what they allocate is
-watched. With --plant an input is shorter than stated, which has to be reported.
+The extension is built with AddressSanitizer, whose libraries are preloaded. The plugin and its
+kernels are not instrumented, but their allocations are checked. With --plant an input is shorter
+than declared, which AddressSanitizer must report.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The functions of cyxla's C table for tests in Python: addresses are integers, 0 is NULL.
+/* The functions of cyxla's C table for tests in Python; addresses are integers, 0 is NULL.
  *
- * Functions that execute return (failures, message): how many of the calls returned -1, and what
- * last_error() then said on the thread that made them.
+ * Functions that execute return (failures, message): how many calls returned -1, and the message of
+ * last_error() on their thread.
  */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -26,7 +26,7 @@ typedef struct Job {
   char message[kMessageSize];
 } Job;
 
-/* What Python passed as inputs and outputs. */
+/* The inputs and outputs that Python passed. */
 typedef struct Arrays {
   cyxla_input inputs[kMaxArrays];
   void* outputs[kMaxArrays];
@@ -295,7 +295,7 @@ static PyObject* py_itemsize(PyObject* self, PyObject* element_type) {
   return PyErr_Occurred() ? NULL : PyLong_FromSize_t(cyxla->itemsize((int32_t)value));
 }
 
-/* Fetches the table once more: (ABI version, whether its size is this header's). */
+/* Imports the table again: (ABI version, whether its size is this header's). */
 static PyObject* py_import_table(PyObject* self, PyObject* unused) {
   (void)self;
   (void)unused;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compiles the modules of tests/python/native, and imports them here or in another process."""
+"""Compiles the modules of tests/python/native, and imports them here or in a child process."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def run_with_modules(
 
 
 def run_tests_on_plugin(library: str, file: str, selection: str, seconds: float) -> None:
-    """Run the tests of a file that match in a process of their own, on one of CPU_LIBRARIES."""
+    """Run the selected tests of a file in a child process, with one of CPU_LIBRARIES."""
     root = _TESTS.parents[1]
     configuration = ("-c", f"{root}/pyproject.toml", f"--rootdir={root}", "-p", "no:cacheprovider")
     ended = run_process(

@@ -24,7 +24,7 @@ from support.programs.entry import (
 
 
 def real_matrices(a: Any) -> Any:
-    """What there is for real matrices alone."""
+    """Functions of real matrices only."""
     update = lax.linalg.cholesky_update(jnp.linalg.cholesky(a).T, a[0])
     return update, lax.linalg.symmetric_product(a, a, alpha=0.5, beta=2.0)
 
@@ -37,7 +37,7 @@ def exponential_derivative(a: Any) -> Any:
     return jax.jvp(jsp.linalg.expm, (0.1 * a,), (a,))
 
 
-# In the four types of LAPACK.
+# In the four dtypes of LAPACK.
 LINEAR_ALGEBRA: dict[str, Kind] = {
     "cholesky of a complex": Kind(jnp.linalg.cholesky, positive_definite()),
     "solve and invert": Kind(
@@ -207,7 +207,7 @@ REAL: dict[str, Kind] = {
         lambda a, b: jsp.sparse.linalg.cg(lambda v: a @ v, b[:, 0], maxiter=4)[0],
         positive_definite(6, 1),
     ),
-    # The custom call of jax.experimental.sparse, and matrices without it.
+    # With the custom call of jax.experimental.sparse and without.
     "sparse by rows": Kind(
         lambda a, b: (
             sparse.BCSR.fromdense(a, nse=36) @ b,
