@@ -7,6 +7,7 @@ import importlib.util
 import os
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -29,6 +30,22 @@ def pytest_configure(config: pytest.Config) -> None:
     required = os.environ.get("CYXLA_REQUIRE_INSTALLED")
     if required and (folder is None or not folder.is_relative_to(required)):
         raise pytest.UsageError(f"cyxla must be the one installed in {required}, not {folder}")
+
+
+@pytest.fixture(scope="session")
+def modules(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the compiled modules of `native`."""
+    from support.native import build_modules  # not before pytest_configure has looked for cyxla
+
+    return build_modules(tmp_path_factory)
+
+
+@pytest.fixture(scope="session")
+def c_table(modules: Path) -> ModuleType:
+    """The module c_table."""
+    from support.native import import_module
+
+    return import_module(modules, "c_table")
 
 
 def pytest_report_header() -> str:

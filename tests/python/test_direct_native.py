@@ -16,16 +16,10 @@ from cpu_plugins import CPU_LIBRARIES
 from cyxla.dtypes import ElementType
 from support.arrays import place
 from support.cycles import PROGRAMS, Cycle, compiled, cycle_of, inputs_of
-from support.native import build_modules, import_module, run_tests_on_plugin, run_with_modules
+from support.native import import_module, run_tests_on_plugin, run_with_modules
 
 # The first results of join(): failures, wrong results and a message.
 _RIGHT = (0, 0, "")
-
-
-@pytest.fixture(scope="module")
-def modules(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the compiled modules."""
-    return build_modules(tmp_path_factory)
 
 
 @pytest.fixture(scope="module")

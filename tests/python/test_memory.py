@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cpu_plugins import CPU_LIBRARIES, variables
-from support.native import build_modules, run_with_modules
+from support.native import run_with_modules
 
 # The ways to call, as functions of the number of calls, which the first item divides.
 _CALLS = """
@@ -113,12 +113,6 @@ for _ in range(3):  # as above
         break
 assert grown < 120 * 10 * 1024, grown
 """
-
-
-@pytest.fixture(scope="module")
-def modules(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the compiled modules."""
-    return build_modules(tmp_path_factory)
 
 
 @pytest.mark.parametrize("plugin", CPU_LIBRARIES)

@@ -21,15 +21,9 @@ from cpu_plugins import CPU_LIBRARIES
 from cyxla import _runtime, dtypes
 from cyxla.dtypes import ElementType
 from support.arrays import Array, addresses, build, described, empty_outputs, place
-from support.native import build_modules, import_module, run_tests_on_plugin
+from support.native import run_tests_on_plugin
 
 OFFSETS = (0, 1, 4, 16, 32, 63)
-
-
-@pytest.fixture(scope="module")
-def c_table(tmp_path_factory: pytest.TempPathFactory) -> ModuleType:
-    """The module c_table."""
-    return import_module(build_modules(tmp_path_factory), "c_table")
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cpu_plugins import CPU_LIBRARIES, variables
-from support.native import build_modules, run_with_modules
+from support.native import run_with_modules
 
 _CODE = """
 import gc, logging, threading, weakref
@@ -133,12 +133,6 @@ go_on.set()
 waiting.join()
 assert causes == [Kept], causes
 """
-
-
-@pytest.fixture(scope="module")
-def modules(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the compiled modules."""
-    return build_modules(tmp_path_factory)
 
 
 @pytest.mark.parametrize("plugin", CPU_LIBRARIES)

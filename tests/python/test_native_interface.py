@@ -23,21 +23,9 @@ from cpu_plugins import CPU_LIBRARIES, variables
 from cyxla import _runtime, dtypes
 from cyxla.dtypes import ElementType
 from support.arrays import ALIGNMENT, addresses, build, described, place
-from support.native import build_modules, import_module, run_with_modules
+from support.native import import_module, run_with_modules
 
 F32 = int(ElementType.F32)
-
-
-@pytest.fixture(scope="module")
-def modules(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the compiled modules."""
-    return build_modules(tmp_path_factory)
-
-
-@pytest.fixture(scope="module")
-def c_table(modules: Path) -> ModuleType:
-    """The module c_table."""
-    return import_module(modules, "c_table")
 
 
 @pytest.fixture(scope="module")

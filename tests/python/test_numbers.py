@@ -18,7 +18,7 @@ import cyxla
 from cpu_plugins import CPU_LIBRARIES
 from support.arrays import Array, addresses, empty_outputs, place
 from support.cycles import compiled, inputs_of
-from support.native import build_modules, import_module, run_tests_on_plugin
+from support.native import import_module, run_tests_on_plugin
 
 # Bits of MXCSR (all exceptions masked; rounding down, up, to zero; subnormal results and operands
 # become zero; flags that are already set), and the x87 control word.
@@ -38,12 +38,6 @@ _STATES = {
     "traps and rounding up": (0x4000, 0x0B40),
 }
 _TRAPS_BUT_INEXACT = (0x1100, 0x0B70)  # Python itself needs inexact, denormal and underflow
-
-
-@pytest.fixture(scope="module")
-def modules(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the compiled modules."""
-    return build_modules(tmp_path_factory)
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,6 @@ import pytest
 import cyxla
 from child_process import run_process
 from support.cycles import heat
-from support.native import build_modules
 
 _REPETITIONS = int(os.environ.get("CYXLA_REPETITIONS", "3"))
 _SECONDS = 60  # more is a hang; the machine may be busy
@@ -111,9 +110,8 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ],
 )
 def test_the_process_ends_while_threads_execute(
-    tmp_path_factory: pytest.TempPathFactory, programs: Path, threads: str, route: str
+    modules: Path, programs: Path, threads: str, route: str
 ) -> None:
-    modules = build_modules(tmp_path_factory)
     start = _START.format(modules=str(modules), programs=str(programs), route=route)
     ends = list(_ENDS.items())
     first = 3 * list(_THREADS).index(threads) + (route == "auto")

@@ -9,7 +9,7 @@ import pytest
 
 from child_process import run_process
 from cpu_plugins import CPU_LIBRARIES, run_with_plugin, variables
-from support.native import build_modules, run_with_modules
+from support.native import run_with_modules
 
 _COMPILE = """
 import ctypes, os, signal, sys, threading, time
@@ -203,10 +203,10 @@ executables[0].run([x])
 
 
 @pytest.mark.parametrize("plugin", CPU_LIBRARIES)
-def test_threads_with_small_stacks(tmp_path_factory: pytest.TempPathFactory, plugin: str) -> None:
+def test_threads_with_small_stacks(modules: Path, plugin: str) -> None:
     # Two of the plugins work on their own threads; the third works on the caller's.
     run_with_modules(
-        build_modules(tmp_path_factory),
+        modules,
         """
         import c_threads
         from support.cycles import compiled, cycle_of

@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import TypeAlias
 
 import pytest
 
 from cpu_plugins import CPU_LIBRARIES, variables
-from support.native import build_modules, run_with_modules
+from support.native import run_with_modules
 
 _PRELUDE = """
 import contextlib, gc, os, threading, time
@@ -45,7 +46,7 @@ _plugins = pytest.mark.parametrize("plugin", CPU_LIBRARIES)
 
 
 @pytest.fixture(name="run")
-def _run(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Runner:
+def _run(modules: Path, request: pytest.FixtureRequest) -> Runner:
     """Give a function that runs code in a process, after the prelude.
 
     The code knows the test's parameters by name; `plugin` is the process's plugin.
@@ -54,7 +55,7 @@ def _run(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReques
     for name in {"route", "plugin", "kind"}.intersection(request.fixturenames):
         known[name] = request.getfixturevalue(name)
     assignments = "\n".join(f"{name} = {value!r}" for name, value in known.items())
-    modules, env = build_modules(tmp_path_factory), variables(known["plugin"])
+    env = variables(known["plugin"])
 
     def run(code: str, seconds: float = 100) -> str:
         code = f"{assignments}\n{_PRELUDE}{code}"

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
-import threading
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -18,54 +18,11 @@ import jax.numpy as jnp
 import numpy as np
 
 import cyxla
-from cyxla import _runtime
 
+sys.path.append(str(Path(__file__).resolve().parents[1] / "python"))
 
-class Input(ctypes.Structure):
-    _fields_ = (
-        ("data", ctypes.c_void_p),
-        ("element_type", ctypes.c_int32),
-        ("num_elements", ctypes.c_size_t),
-    )
-
-
-_Execute = ctypes.CFUNCTYPE(
-    ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(Input), ctypes.c_void_p, ctypes.c_int
-)
-_Keep = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
-
-
-class Table(ctypes.Structure):
-    """The table of cyxla.h."""
-
-    _fields_ = (
-        ("struct_size", ctypes.c_size_t),
-        ("abi_version", ctypes.c_int32),
-        ("execute", _Execute),
-        ("program_spec", ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object)),
-        ("retain", _Keep),
-        ("release", _Keep),
-        (
-            "prepare",
-            ctypes.CFUNCTYPE(
-                ctypes.c_void_p,
-                ctypes.c_void_p,
-                ctypes.POINTER(Input),
-                ctypes.c_void_p,
-                ctypes.c_int,
-            ),
-        ),
-        ("call", ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)),
-        ("discard", _Keep),
-        ("last_error", ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.c_char_p, ctypes.c_size_t)),
-    )
-
-
-def c_table() -> Table:
-    get_pointer = ctypes.pythonapi.PyCapsule_GetPointer
-    get_pointer.restype = ctypes.c_void_p
-    get_pointer.argtypes = (ctypes.py_object, ctypes.c_char_p)
-    return Table.from_address(get_pointer(_runtime._C_API, b"cyxla._runtime._C_API"))
+from direct_calls import Input, table_of_functions
+from support.threads import run_all
 
 
 def function(x: Any) -> Any:
@@ -109,7 +66,7 @@ def use_from_python(executable: cyxla.Executable, size: int) -> None:
 
 
 def use_from_c(executable: cyxla.Executable, size: int) -> None:
-    table = c_table()
+    table = table_of_functions()
     spec = table.program_spec(executable)
     table.retain(spec)
     for offset in (0, 1):
@@ -137,30 +94,20 @@ def use_from_c(executable: cyxla.Executable, size: int) -> None:
 
 
 def use_from_threads(executable: cyxla.Executable, size: int) -> None:
-    failures: list[BaseException] = []
-
     def work() -> None:
-        try:
-            for _ in range(20):
-                use_from_c(executable, size)
-                check(executable.run([np.ones(size)]), np.ones(size))
-            use_from_python(compiled(size + 1), size + 1)
-        except BaseException as error:
-            failures.append(error)
+        for _ in range(20):
+            use_from_c(executable, size)
+            check(executable.run([np.ones(size)]), np.ones(size))
+        use_from_python(compiled(size + 1), size + 1)
 
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not failures, failures
+    run_all(*[work] * 4)
 
 
 def plant(executable: cyxla.Executable, size: int) -> None:
     libc = ctypes.CDLL(None)
     libc.malloc.restype = ctypes.c_void_p
     short = libc.malloc(size * 8 - 8)
-    table = c_table()
+    table = table_of_functions()
     spec = table.program_spec(executable)
     table.execute(spec, Input(short, 12, size), (ctypes.c_void_p * 2)(None, None), 0)
 
