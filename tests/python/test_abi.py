@@ -66,7 +66,7 @@ def test_another_version_is_refused(difference: int) -> None:
 
 
 @pytest.mark.parametrize("version", [None, "1", 1.0, True, b"1", np.int32(1)])
-def test_what_is_no_version_is_refused(version: object) -> None:
+def test_invalid_versions_are_refused(version: object) -> None:
     with pytest.raises(AbiError) as caught:
         cyxla.check_abi(version)  # type: ignore[arg-type]
     assert str(caught.value) == (

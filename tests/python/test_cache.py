@@ -87,7 +87,7 @@ def entries(folder: Path) -> list[Path]:
     return sorted(folder.glob("*.executable"))
 
 
-def test_what_a_key_depends_on(tmp_path: Path) -> None:
+def test_inputs_of_the_key(tmp_path: Path) -> None:
     program = example()
     variants: dict[str, tuple[cyxla.Program, dict[str, object]]] = {
         "plain": (program, {}),
@@ -228,7 +228,7 @@ def test_a_doubtful_entry_is_compiled_again_and_rewritten(change: object, tmp_pa
     assert not path.is_symlink()
 
 
-def test_an_entry_of_another_program_is_none(tmp_path: Path) -> None:
+def test_an_entry_of_another_program_is_a_miss(tmp_path: Path) -> None:
     assert not is_hit(example(), tmp_path)
     (first,) = entries(tmp_path)
     assert not is_hit(example((4,)), tmp_path)
@@ -360,7 +360,7 @@ def test_linear_algebra_from_the_cache_without_its_handlers(tmp_path: Path) -> N
     assert _lines(tmp_path, library, with_handlers) == ["True [[2.0, 0.0], [0.0, 2.0]]"]
 
 
-def test_the_report_tells_the_folder_and_its_size(tmp_path: Path) -> None:
+def test_the_report_shows_the_folder_and_its_size(tmp_path: Path) -> None:
     assert not is_hit(example(), tmp_path)
     size = entries(tmp_path)[0].stat().st_size / 1e6
     ended = run_process("-m", "cyxla", env={"CYXLA_CACHE_DIR": str(tmp_path)})

@@ -199,7 +199,7 @@ def test_without_child_processes_loops_are_refused() -> None:
 
 
 @pytest.mark.parametrize("value", ["yes", "2", "off", "NO-FORK", " "])
-def test_a_value_in_the_environment_that_is_none(value: str) -> None:
+def test_an_invalid_value_in_the_environment(value: str) -> None:
     (printed,) = _printed("show(simple)", CYXLA_DIRECT=value)
     assert printed == (
         f"ArgumentError | the environment variable CYXLA_DIRECT is {value!r}; it takes 0, 1 or"
@@ -229,7 +229,7 @@ def test_every_plugin_is_admitted(library: str) -> None:
         ("0", "  direct calls: no, the environment variable CYXLA_DIRECT is 0"),
     ],
 )
-def test_the_report_tells_whether_the_plugin_is_admitted(value: str | None, line: str) -> None:
+def test_the_report_shows_whether_the_plugin_is_admitted(value: str | None, line: str) -> None:
     ended = run_process("-m", "cyxla", env={} if value is None else {"CYXLA_DIRECT": value})
     assert ended.returncode == 0, ended.stderr
     assert line in ended.stdout.splitlines()
@@ -275,7 +275,7 @@ def test_the_kinds_of_steps_are_read_from_the_bytes() -> None:
         b"\xff" * 11,
     ],
 )
-def test_bytes_that_are_no_executable_are_refused(broken: bytes) -> None:
+def test_bytes_of_no_executable_are_refused(broken: bytes) -> None:
     with pytest.raises((ValueError, TypeError)):
         step_kinds(broken)
 

@@ -332,7 +332,7 @@ def test_buffers_and_ranges() -> None:
     assert convert(range(3), array_type("i4", 3), WHERE).tolist() == [0, 1, 2]
 
 
-def test_what_a_foreign_array_raises_is_the_cause() -> None:
+def test_the_exception_of_a_foreign_array_is_the_cause() -> None:
     foreign = WithArray(RuntimeError("tensor requires grad"))
     with pytest.raises(
         ArgumentError, match=r"got WithArray that NumPy cannot read.*grad"

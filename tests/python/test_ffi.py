@@ -138,7 +138,7 @@ def table() -> Any:
         ),
     ],
 )
-def test_what_is_refused(
+def test_invalid_registrations_are_refused(
     table: Any,
     name: Any,
     target: Any,
@@ -279,7 +279,7 @@ def test_one_handler_of_jaxlibs_that_is_refused_leaves_the_others(table: Any) ->
     assert table.registration("lapack_dpotrf_ffi").is_usable
 
 
-def test_what_became_of_each_target(table: Any) -> None:
+def test_the_result_of_each_target(table: Any) -> None:
     plugin = _Plugin(refused="bad")
     table.register_ffi_target("newer", _capsule(8))
     table.register_ffi_target("elsewhere", _capsule(8), "cuda")

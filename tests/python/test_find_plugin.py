@@ -79,9 +79,7 @@ def test_the_environment_names_the_path(
     assert find_plugin().source == "jax-cuda13-pjrt 0.12.0.1"
 
 
-def test_a_path_in_the_environment_that_is_no_plugin(
-    site: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_invalid_path_in_the_environment(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _install(site, "cpu")
     monkeypatch.setenv("CYXLA_PJRT_PLUGIN", "/no/such.so")
     assert _error() == (

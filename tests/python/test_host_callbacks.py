@@ -286,7 +286,7 @@ def test_wrong_results_are_errors() -> None:
         ((np.zeros((1, 2), "f4"),), "not float32 of shape"),
     ],
 )
-def test_results_are_checked_whatever_the_function(results: Any, message: str) -> None:
+def test_results_of_every_function_are_checked(results: Any, message: str) -> None:
     callback = host_callbacks.HostCallback(lambda: results, "here")
     failure = host_callbacks.answer(callback.number, (), ((np.dtype("f4"), (2,)),))
     assert isinstance(failure, host_callbacks.Failure)
@@ -343,7 +343,7 @@ def test_callbacks_may_execute_programs() -> None:
     np.testing.assert_array_equal(bound()[0], [4, 4])
 
 
-def test_what_lowering_binds_is_what_the_handlers_answer() -> None:
+def test_lowering_binds_the_targets_of_the_handlers() -> None:
     from cyxla import _runtime
     from cyxla.lowering import callbacks
 

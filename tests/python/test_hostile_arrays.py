@@ -198,7 +198,7 @@ def test_any_layout_gives_the_right_result(double: cyxla.Executable, kind: str) 
 
 
 @pytest.mark.parametrize("arrays", [None, 3, "x", _X, {0: _X}, iter([_X]), [], [_X, _X], ((_X,),)])
-def test_what_is_no_list_of_the_inputs(double: cyxla.Executable, arrays: Any) -> None:
+def test_invalid_lists_of_inputs(double: cyxla.Executable, arrays: Any) -> None:
     with pytest.raises(ArgumentError, match=r"argument|expected 1"):
         double.run(arrays)
     with pytest.raises(ArgumentError, match=r"argument|expected 1"):

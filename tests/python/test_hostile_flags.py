@@ -133,7 +133,7 @@ def test_the_child_finds_modules_where_this_process_does(
         _check()
 
 
-def test_a_child_that_tells_nothing_is_no_complaint(
+def test_a_child_without_output_is_not_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XLA_FLAGS", "--xla_nope=1")

@@ -49,7 +49,7 @@ def test_a_plugin_that_is_cut_off_is_refused(library: str, tmp_path: Path) -> No
     assert printed == "cpu\n"
 
 
-def test_what_is_no_plugin_is_an_error_that_names_it(tmp_path: Path) -> None:
+def test_an_error_names_a_file_that_is_not_a_plugin(tmp_path: Path) -> None:
     whole = _plugin(CPU_LIBRARIES[0]).read_bytes()[:_HEADERS]
     other = bytearray(whole)
     other[18:20] = (183).to_bytes(2, "little")

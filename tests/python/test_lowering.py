@@ -87,7 +87,7 @@ def test_bare_argument(arguments: Any, given: str) -> None:
         ),
     ],
 )
-def test_argument_that_is_no_array(argument: Any, message: str, remedy: str) -> None:
+def test_arguments_that_are_not_arrays(argument: Any, message: str, remedy: str) -> None:
     with pytest.raises(ArgumentError, match=message) as caught:
         lower(lambda x, p: x, [S((), "f4"), argument])
     assert remedy in str(caught.value)
@@ -177,14 +177,14 @@ def test_not_callable() -> None:
         ("a\ud800", r"name 'a\\ud800' cannot be written in UTF-8: surrogates not allowed"),
     ],
 )
-def test_a_name_that_is_none(name: Any, message: str) -> None:
+def test_an_invalid_name(name: Any, message: str) -> None:
     with pytest.raises(ArgumentError, match=message):
         lower(jnp.sin, [S((3,), "f4")], name=name)
     assert lower(jnp.sin, [S((3,), "f4")], name="größe").name == "größe"
 
 
 @pytest.mark.parametrize("x64", ["no", 1, 0.0])
-def test_x64_that_is_no_bool(x64: Any) -> None:
+def test_an_invalid_x64(x64: Any) -> None:
     with pytest.raises(ArgumentError, match="x64 must be True, False or None, got"):
         lower(lambda x: x, [S((2,), "f4")], x64=x64)
 
@@ -211,7 +211,7 @@ def raises(x: Any) -> Any:
         (lambda x: jax.lax.psum(x, "i"), [S((), "f4")], NameError, "unbound axis name: i"),
     ],
 )
-def test_what_the_trace_raises_is_the_cause(
+def test_the_exception_of_the_trace_is_the_cause(
     function: Any, arguments: list[Any], cause: type[Exception], message: str
 ) -> None:
     with pytest.raises(LoweringError, match=f"(?s){message}") as caught:

@@ -99,7 +99,7 @@ class Shaped:
 
 
 @pytest.mark.parametrize("dimension", [2.7, "3", None, -1, np.float32(2)])
-def test_a_dimension_that_is_none(dimension: Any) -> None:
+def test_an_invalid_dimension(dimension: Any) -> None:
     with pytest.raises(ArgumentError) as caught:
         lower(lambda x, y: x, [S((3,), "f4"), [Shaped((2, dimension))]])
     assert str(caught.value) == (
@@ -120,7 +120,7 @@ def test_an_array_that_nothing_can_hold() -> None:
 
 @pytest.mark.parametrize("flag", ["0", "1"])
 @pytest.mark.parametrize("warm", [False, True])
-def test_closed_over_arrays_are_no_parameters(flag: str, warm: bool) -> None:
+def test_closed_over_arrays_are_not_parameters(flag: str, warm: bool) -> None:
     output = run_code(
         f"""
         import numpy as np, jax, jax.numpy as jnp

@@ -93,7 +93,7 @@ print('{"starts": "a"}', flush=True); time.sleep(60)
         ([np.array([np.nan, 2.0], "f4")], "output 0 differs by"),
     ],
 )
-def test_what_counts_as_a_difference(got: list[Any], message: str) -> None:
+def test_differences_that_are_found(got: list[Any], message: str) -> None:
     wanted = [np.array([1.0, 2.0], "f4")]
     compare([np.array([1.0, 2.00001], "f4")], wanted)
     with pytest.raises(Difference, match=message):

@@ -236,7 +236,7 @@ def donating_module(form: str) -> bytes:
 
 
 @pytest.mark.parametrize("form", ["text", "bytecode"])
-def test_inputs_stay_the_callers_whatever_the_program_says(c_table: ModuleType, form: str) -> None:
+def test_inputs_of_a_donating_program_stay_the_callers(c_table: ModuleType, form: str) -> None:
     program = cyxla.lower(lambda x: 2 * x, [jax.ShapeDtypeStruct((16,), "f4")])
     program = dataclasses.replace(program, stablehlo=donating_module(form))
     executable, _ = cyxla.compile_program(program, route="pjrt")

@@ -74,7 +74,7 @@ def test_only_an_executable_has_a_spec(c_table: ModuleType) -> None:
         c_table.program_spec_of_null()
 
 
-def test_the_spec_tells_the_signature(c_table: ModuleType) -> None:
+def test_the_spec_has_the_signature(c_table: ModuleType) -> None:
     executable = build(
         lambda a, b: ((a @ b).sum(axis=0), b.shape[0] > 1), ((2, 3), "f4"), ((3, 5), "f4")
     )
@@ -172,7 +172,7 @@ def test_a_shorter_table_is_refused_and_a_longer_one_accepted(
     assert c_table.import_table() == (_runtime.ABI_VERSION, False)
 
 
-def test_what_is_no_table_is_refused(
+def test_an_invalid_table_is_refused(
     c_table: ModuleType, forge: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     forge(table_size(), _runtime.ABI_VERSION, name=b"another.capsule")
@@ -279,7 +279,7 @@ def test_cpp_element_types_are_pjrts(cpp: ModuleType) -> None:
     assert len(numbers) == 13
 
 
-def test_there_is_no_executable_without_a_program() -> None:
+def test_an_executable_needs_a_program() -> None:
     executable = build(lambda x: x + 1, ((2,), "f4"))
     for class_, maker in (
         (cyxla.Executable, "compile_program"),

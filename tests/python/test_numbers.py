@@ -91,7 +91,7 @@ def _folded(x: Any) -> Any:
 @pytest.mark.parametrize(
     "state", [_STATES["up"], _STATES["down"], _STATES["flags"], _TRAPS_BUT_INEXACT]
 )
-def test_what_is_compiled_does_not_hang_on_the_callers_state(
+def test_compiled_code_does_not_depend_on_the_callers_state(
     floating_point: ModuleType, state: tuple[int, int]
 ) -> None:
     program = cyxla.lower(_folded, [jax.ShapeDtypeStruct((11,), "f4")])

@@ -191,7 +191,7 @@ def test_a_library_without_the_package_libtpu(
     assert find_plugin().path == tmp_path / "mine.so"
 
 
-def test_libraries_that_jax_is_told_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_libraries_named_by_jax(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("metal.so", "cuda.so"):
         (tmp_path / name).write_bytes(elf_file())
     described = tmp_path / "cuda.json"
@@ -244,7 +244,7 @@ def test_tpu_chips_are_counted_on_the_bus(tmp_path: Path) -> None:
     assert num_tpu_chips(tmp_path) == 2
 
 
-def test_what_libtpu_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_options_of_libtpu(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("TPU_SKIP_MDS_QUERY", "TPU_ML_PLATFORM", "GRPC_VERBOSITY", "LIBTPU_INIT_ARGS"):
         monkeypatch.setenv(name, "")
         monkeypatch.delenv(name)

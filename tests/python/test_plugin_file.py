@@ -34,7 +34,7 @@ def test_the_installed_cpu_plugins_are_accepted() -> None:
     assert [plugin_file_fault(path) for path in paths] == [None] * len(paths)
 
 
-def test_a_library_of_something_else_is_told_without_loading_it() -> None:
+def test_another_library_is_recognized_without_loading_it() -> None:
     fault = plugin_file_fault(Path(foreign_library.__file__))
     assert fault == "it has no function GetPjrtApi, so it is no PJRT plugin"
 
@@ -58,7 +58,7 @@ def test_a_library_of_something_else_is_told_without_loading_it() -> None:
         ),
     ],
 )
-def test_bytes_that_are_no_plugin(tmp_path: Path, content: bytes, fault: str) -> None:
+def test_bytes_of_other_files(tmp_path: Path, content: bytes, fault: str) -> None:
     assert _fault_of(tmp_path, content) == fault
 
 
@@ -78,7 +78,7 @@ def test_another_architecture(tmp_path: Path, content: bytes, architecture: str)
     assert f"({sys.maxsize.bit_length() + 1} bits, {sys.byteorder}-endian)" in fault
 
 
-def test_paths_that_are_no_file(tmp_path: Path) -> None:
+def test_invalid_paths(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
     faults = {

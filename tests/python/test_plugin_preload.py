@@ -62,9 +62,7 @@ def test_each_plugin_has_its_own_column(tmp_path: Path, monkeypatch: pytest.Monk
     assert candidate_at(plugins / _CUDA13, "cuda").plugin.preload == cuda13.preload
 
 
-def test_what_is_installed_of_several_folders(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_packages_of_several_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first, second = tmp_path / "first", tmp_path / "second"
     install(first, "jax-cuda13-pjrt", "0.12.0.1", {_CUDA13: elf_file()})
     _nvidia(first, ["cudnn/lib/libcudnn.so.9"])
@@ -118,7 +116,7 @@ def test_the_folder_of_ptxas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         ("rocm", {}, {}),
     ],
 )
-def test_the_compiler_is_told_on_cuda_only(
+def test_only_cuda_gets_the_folder_of_the_compiler(
     monkeypatch: pytest.MonkeyPatch,
     platform: str,
     options: dict[str, str],

@@ -40,7 +40,7 @@ def cholesky() -> cyxla.Program:
     )
 
 
-def test_what_was_saved_is_loaded(tmp_path: Path) -> None:
+def test_a_saved_program_is_loaded(tmp_path: Path) -> None:
     program = example()
     assert program.flops is not None
     path = tmp_path / "tree.cyxla"
@@ -102,7 +102,7 @@ def test_the_permissions_of_a_file_that_is_replaced_stay(tmp_path: Path) -> None
     assert cyxla.Program.load(path).name == "tree"
 
 
-def test_what_is_no_file_is_neither_replaced_nor_read(tmp_path: Path) -> None:
+def test_special_files_are_neither_replaced_nor_read(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     os.symlink(pipe, tmp_path / "link")
@@ -145,7 +145,7 @@ def test_paths_that_are_none(path: Any) -> None:
             action(path)
 
 
-def test_files_that_are_no_programs(tmp_path: Path) -> None:
+def test_files_that_are_not_programs(tmp_path: Path) -> None:
     path = tmp_path / "program"
 
     def message(content: bytes) -> str:
@@ -165,7 +165,7 @@ def test_files_that_are_no_programs(tmp_path: Path) -> None:
     assert "its format is version 2, and this cyxla reads version 1; upgrade" in message(newer)
 
 
-def test_texts_that_are_no_unicode(tmp_path: Path) -> None:
+def test_texts_that_are_not_unicode(tmp_path: Path) -> None:
     path = tmp_path / "program"
     with pytest.raises(cyxla.ArgumentError, match="a name in it is no Unicode text"):
         dataclasses.replace(example(), name="\udc80").save(path)

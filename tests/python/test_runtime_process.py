@@ -80,7 +80,7 @@ def test_threads_cap_the_pool() -> None:
 
 
 @pytest.mark.parametrize("value", ["0", "two", "-1", "1.5", " ", "1000000", "²"])
-def test_a_number_of_threads_in_the_environment_that_is_none(
+def test_an_invalid_number_of_threads_in_the_environment(
     value: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CYXLA_NUM_THREADS", value)
@@ -114,7 +114,7 @@ def test_a_wrong_environment_can_be_put_right() -> None:
 
 
 @pytest.mark.parametrize("threads", [0, -1, max_threads() + 1, True, 1.0, "1"])
-def test_an_argument_that_is_no_number_of_threads(threads: object) -> None:
+def test_an_invalid_number_of_threads(threads: object) -> None:
     with pytest.raises(ArgumentError) as caught:
         cyxla.initialize(threads=threads)  # type: ignore[arg-type]
     assert str(caught.value) == f"threads is {threads!r}; it takes an int from 1 to {_LIMIT}"
@@ -182,13 +182,13 @@ def test_more_devices_than_the_machine_can_have_threads() -> None:
 
 
 @pytest.mark.parametrize("jax_targets", [None, 1, "no"])
-def test_jax_targets_that_is_no_bool(jax_targets: Any) -> None:
+def test_an_invalid_jax_targets(jax_targets: Any) -> None:
     with pytest.raises(ArgumentError, match="jax_targets must be True or False, got"):
         cyxla.initialize(jax_targets=jax_targets)
 
 
 @pytest.mark.parametrize("plugin", [3, b"plugin.so", ["plugin.so"]])
-def test_a_plugin_that_is_none(plugin: Any) -> None:
+def test_an_invalid_plugin(plugin: Any) -> None:
     for _ in range(2):  # before one is loaded, and afterwards
         with pytest.raises(ArgumentError, match=r"plugin is .*; give a cyxla\.Plugin or the path"):
             cyxla.initialize(plugin)
@@ -276,7 +276,7 @@ def test_a_forked_child_gets_an_error_and_ends() -> None:
     assert printed.splitlines() == ["False", message, message, "3 True"]
 
 
-def test_a_fork_before_initializing_is_no_obstacle() -> None:
+def test_a_fork_before_initializing_works() -> None:
     printed = run_code(
         """
         import os, threading

@@ -112,7 +112,7 @@ def wide(a: Any, b: Any) -> Any:
         ),  # a transposed product is a product
     ],
 )
-def test_what_cannot_pay_is_compiled_once(function: Callable[..., Any], size: int) -> None:
+def test_a_program_without_gain_is_compiled_once(function: Callable[..., Any], size: int) -> None:
     executable, statistics = cyxla.compile_program(lowered(function, size))
     assert executable.route == "pjrt"
     assert statistics.second_form_seconds is None
@@ -129,7 +129,7 @@ def test_what_cannot_pay_is_compiled_once(function: Callable[..., Any], size: in
         (lambda a, b: jnp.einsum("ij,jk->ik", a, b) + a[0] @ b, 8),
     ],
 )
-def test_what_pays_is_kept(function: Callable[..., Any], size: int) -> None:
+def test_a_faster_form_is_kept(function: Callable[..., Any], size: int) -> None:
     executable, statistics = cyxla.compile_program(lowered(function, size))
     assert executable.route == "direct"
     assert executable.route_reason == small_matrices.REASON
@@ -137,7 +137,7 @@ def test_what_pays_is_kept(function: Callable[..., Any], size: int) -> None:
     assert 0 < statistics.second_form_seconds < statistics.seconds
 
 
-def test_a_second_form_that_cannot_be_compiled_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_second_form_that_cannot_be_compiled_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     option = {"xla_there_is_no_such_option": True}
     for_small_matrices = compile_settings.Settings.for_small_matrices
 
