@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `Executable.run` costs for each kind of argument, beside an aligned array."""
+"""Times `Executable.run` with each kind of argument, relative to an aligned array."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _same(value: Any) -> Callable[[], list[Any]]:
 
 
 def _kinds() -> dict[str, dict[str, Callable[[], list[Any]]]]:
-    """For the program of a scalar and that of three doubles, the arguments of a sample's calls."""
+    """The arguments of a sample's calls, for the program of a scalar and that of three doubles."""
     half = np.full(3, 0.5)
     return {
         "scalar": {
@@ -80,7 +80,7 @@ def _asarray(values: tuple[Any]) -> Any:
 def measure_arguments(
     effort: Effort, shuffler: random.Random, progress: Progress
 ) -> list[dict[str, Any]]:
-    """Samples of every kind in shuffled rounds; what each costs more than an aligned array."""
+    """Sample every kind in shuffled rounds; return the extra cost over an aligned array."""
     results = []
     for title, kinds in _kinds().items():
         shape = () if title == "scalar" else (3,)

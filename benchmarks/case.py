@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A task made ready for its rivals: shared inputs, where outputs go, and the check against JAX."""
+"""A task prepared for its rivals: shared inputs, output arrays, and the check against JAX."""
 
 from __future__ import annotations
 
@@ -44,18 +44,18 @@ class Case:
             np.copyto(array, values)
 
     def copy_inputs(self) -> list[Array]:
-        """The inputs once more, at other addresses."""
+        """Copies of the inputs, at other addresses."""
         copies = [aligned_empty(array.shape, array.dtype) for array in self.inputs]
         self.refresh(copies)
         return copies
 
     def refresh(self, copies: Sequence[Array]) -> None:
-        """Bring copies of the inputs, of whatever dtype, up to date."""
+        """Write the current inputs into copies of them, which may have other dtypes."""
         for copy, array in zip(copies, self.inputs, strict=True):
             np.copyto(copy, array)
 
     def new_outputs(self) -> list[Array]:
-        """Arrays for the outputs, filled with NaN so that an output nobody wrote is noticed."""
+        """Arrays for the outputs, filled with NaN to detect an output that was not written."""
         outputs = [aligned_empty(shape.shape, shape.dtype) for shape in self.output_shapes]
         for output in outputs:
             output.fill(np.nan)
@@ -67,11 +67,11 @@ class Case:
         return cyxla.lower(self.task.function, self.shapes, name=self.task.name)
 
     def expected(self) -> list[Array]:
-        """What JAX computes for the present inputs."""
+        """JAX's results for the current inputs."""
         return [np.array(result) for result in self.jitted(*self.inputs)]
 
     def fault(self, outputs: Sequence[Array], expected: Sequence[Array]) -> str | None:
-        """What is wrong with a rival's outputs, in words, or None."""
+        """A description of what is wrong with a rival's outputs, or None."""
         if len(outputs) != len(expected):
             return f"{len(outputs)} outputs instead of {len(expected)}"
         for index, (got, want) in enumerate(zip(outputs, expected, strict=True)):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the project promises about speed: limits of paired ratios of two rivals in one run."""
+"""The speed goals: limits of paired ratios of two rivals in one run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Goal(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """A goal on one task: quartiles of the ratios, and whether the median keeps the limit."""
+    """The outcome of a goal on a task: quartiles of the ratios, and whether the median is valid."""
 
     goal: Goal
     task: str
@@ -30,7 +30,7 @@ class Outcome(NamedTuple):
 _FOUR = ("rosenbrock-2", "rosenbrock-100", "hs71", "robertson")
 _SMALL = (*_FOUR, "mlp", "tanh-64", "sin-3")
 
-# The bare loops must be no straw men: within 1.3 of what a careful author reached relative to
+# The bare loops must be competent: within 1.3 of what a careful author measured relative to
 # jax.jit on another day (microseconds: jax.jit, copies, views kept).
 _EARLIER = {
     "rosenbrock-2": (13.5, 19.0, 3.8),
@@ -64,16 +64,16 @@ GOALS: tuple[Goal, ...] = (
 )
 
 
-# What an argument of any kind may cost `run` more than an aligned array of the declared dtype.
+# Limits of the extra cost of an argument of `run` over an aligned array of the declared dtype.
 _ARGUMENT_NANOSECONDS = 150.0
 
 
 def argument_limit(kind: str, asarray_nanoseconds: float) -> float:
-    """Most nanoseconds for a kind of argument: for a jax.Array a third of np.asarray of one."""
+    """The limit in nanoseconds for a kind; for a jax.Array a third of the cost of np.asarray."""
     return asarray_nanoseconds / 3 if kind.endswith("jax.Array") else _ARGUMENT_NANOSECONDS
 
 
-# What lowering may take beside JAX's own lowering and serialization.
+# The limit of cyxla's lowering time relative to JAX's own lowering and serialization.
 LOWERING_FACTOR = 1.5
 
 # Processor time of a compilation that may have a second form: one more compilation as long as the
@@ -82,7 +82,7 @@ _COMPILE_FACTOR, _COMPILE_ALLOWANCE_SECONDS = 2.5, 0.25
 
 
 def keeps_compile_limit(seconds: float, exact_seconds: float) -> bool:
-    """Whether compiling by default takes no longer than it may beside `exact=True`."""
+    """Whether compiling by default stays within its limit relative to `exact=True`."""
     return seconds <= _COMPILE_FACTOR * exact_seconds + _COMPILE_ALLOWANCE_SECONDS
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the cost of a call grows: with the number of inputs, with their size, with threads."""
+"""Measures how the cost of a call grows with the inputs, their size and the threads."""
 
 from __future__ import annotations
 
@@ -160,5 +160,5 @@ def _check_again(case: Case, loops: dict[str, list[NativeLoop]]) -> None:
 
 
 def cpus() -> int:
-    """CPUs that this process may use: more threads than these share them."""
+    """The number of CPUs that this process may use."""
     return len(os.sched_getaffinity(0))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The distribution of single calls from C: a control loop is judged by its worst one."""
+"""The distribution of single calls from C; in a control loop the slowest call matters."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _MAKERS: dict[str, Callable[[Case], NativeLoop]] = {
 def measure_latency(
     rivals: Sequence[Rival], calls: int, progress: Progress
 ) -> list[dict[str, Any]]:
-    """Percentiles of so many calls, with and without calls before them; resident memory as well."""
+    """Percentiles of `calls` calls, with and without a warm-up, and the resident memory."""
     makers = {rival.name: _MAKERS[rival.name] for rival in rivals if rival.name in _MAKERS}
     nanoseconds = np.ones(calls, np.uint32)
     results = []
@@ -75,7 +75,7 @@ def measure_latency(
 
 
 def summarize(nanoseconds: Array) -> dict[str, int]:
-    """Percentiles of single calls, the first one and the slowest."""
+    """Percentiles of single calls, with the first and the slowest."""
     levels = {"p50": 50.0, "p99": 99.0, "p99.9": 99.9, "worst": 100.0}
     values = np.percentile(nanoseconds, list(levels.values()), method="higher")
     named = {name: int(value) for name, value in zip(levels, values, strict=True)}

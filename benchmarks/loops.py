@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loops that make many calls and take the time: one from Python, one from C."""
+"""Loops that time many calls, from Python and from C."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from tasks import Array
 
 
 class Loop(Protocol):
-    """A rival made ready for one task."""
+    """A rival prepared for one task."""
 
     def seconds(self, calls: int) -> float:
-        """Make so many calls and return the time they took together. Raises CallError."""
+        """Return the seconds that so many calls take together. Raises CallError."""
         ...
 
     def outputs(self) -> Sequence[Array]:
@@ -71,11 +71,11 @@ class NativeLoop:
 
     Args:
         step: address of the step function, which returns 0 unless it failed.
-        state: address of what it works on.
+        state: address of the argument of `step`.
         outputs: the arrays it writes to.
-        keep: whatever must live as long as the loop.
-        refresh: called, untimed, before each batch of calls: brings copies of inputs up to date.
-        reason: tells why a call failed.
+        keep: objects that must live as long as the loop.
+        refresh: called, untimed, before each batch of calls to update copies of the inputs.
+        reason: returns why a call failed.
     """
 
     def __init__(
@@ -105,9 +105,9 @@ class NativeLoop:
         return elapsed
 
     def time_each(self, nanoseconds: Array) -> None:
-        """Fill an array of uint32 with the times of single calls, the clock's 20 to 40 ns included.
+        """Fill an array of uint32 with the times of single calls, with 20 to 40 ns for the clock.
 
-        The array should have been written to before, so that the loop meets no new page.
+        Write to the array before, to avoid page faults in the loop.
         """
         calls = nanoseconds.size
         if _driver().drive_each(self.step, self.state, calls, nanoseconds.ctypes.data) != calls:
@@ -123,7 +123,7 @@ class NativeLoop:
 
 
 def seconds_on_threads(loops: Sequence[NativeLoop], calls: int) -> float:
-    """Wall-clock time of so many calls of each loop, a thread each. Raises CallError."""
+    """Wall-clock time of `calls` calls of each loop on a thread of its own. Raises CallError."""
     states = (ctypes.c_void_p * len(loops))(*[loop.state for loop in loops])
     elapsed: float = _driver().drive_threads(loops[0].step, states, len(loops), calls)
     if elapsed < 0:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How lowering grows with a program, beside JAX's own lowering and serialization."""
+"""Measures how lowering scales with the program, next to JAX's lowering and serialization."""
 
 from __future__ import annotations
 
@@ -84,13 +84,13 @@ _QUICK_LIMIT = 300
 
 
 def _lower_with_jax(function: Callable[..., Any], arguments: list[Any]) -> None:
-    def fresh(*values: Any) -> Any:  # JAX remembers what it lowered by the function object
+    def fresh(*values: Any) -> Any:  # JAX caches lowerings by the function object
         return function(*values)
 
     module = jax.jit(fresh).lower(*arguments).compiler_ir("stablehlo")
     bytecode = io.BytesIO()
     module.operation.write_bytecode(bytecode)
-    with module.context:  # serializing changes the module, and JAX keeps this one
+    with module.context:  # serializing changes the module, which JAX caches
         clone = ir.Module.parse(bytecode.getvalue())
         version = stablehlo.get_current_version()
         stablehlo.serialize_portable_artifact(clone, version, allow_other_dialects=True)
@@ -108,7 +108,7 @@ def _seconds(call: Callable[..., None], *arguments: Any) -> float:
 
 
 def measure_lowering(progress: Progress, quick: bool) -> list[dict[str, Any]]:
-    """Processor seconds of the best of a few, in turn."""
+    """The least processor seconds of a few alternating runs."""
     results = []
     for title, make, sizes in _PROGRAMS:
         for size in sizes:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a result must say of where it comes from: machine, versions, plugin, revision."""
+"""Describes where a result comes from: machine, versions, plugin, revision."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PACKAGES = (
 
 
 def describe_run() -> dict[str, Any]:
-    """Everything about this run but its figures, without paths. Loads the plugin."""
+    """Describe this run without its figures or any paths. Loads the plugin."""
     info = cyxla.runtime_info()
     return {
         "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),

@@ -15,8 +15,8 @@ from loops import CallError, Loop
 from progress import Progress
 from rivals import MissingError, NotApplicableError, Rival
 
-# Seeds of the inputs that a rival must give right results for: with the second one a rival that
-# keeps what it computed before, or reads memory of its own, is caught.
+# Seeds of the inputs of the checks. The second one catches a rival that returns what it computed
+# before, or reads memory of its own.
 _CHECK_SEEDS = (1, 2)
 
 
@@ -26,7 +26,7 @@ class Effort:
 
     Attributes:
         rounds: how often each rival is sampled; the order is shuffled in each round.
-        sample_seconds: the least duration of a sample; it takes as many calls as that needs.
+        sample_seconds: the least duration of a sample, which decides its number of calls.
     """
 
     rounds: int
@@ -35,13 +35,13 @@ class Effort:
 
 @dataclasses.dataclass
 class Measurement:
-    """What became of one rival on one task.
+    """The outcome of one rival on one task.
 
     Attributes:
         status: "measured", "missing", "not applicable", "wrong" or "failed".
         reason: why it was not measured.
         calls: calls in each sample.
-        samples: seconds a call in each round, in the order of the rounds.
+        samples: seconds per call of each round.
     """
 
     rival: Rival
@@ -67,7 +67,7 @@ def paired_ratios(
 def prepare_all(
     case: Case, rivals: Sequence[Rival], progress: Progress
 ) -> tuple[list[Measurement], dict[str, Loop]]:
-    """Make every rival ready and check it. Returns the loops of those that may be timed."""
+    """Prepare and check every rival. Returns the loops of those that may be timed."""
     measurements, loops = [], {}
     for rival in rivals:
         progress.show(f"{case.task.name}: checking {rival.name}")
@@ -101,11 +101,11 @@ def _prepare(case: Case, rival: Rival) -> tuple[Measurement, Loop | None]:
 
 
 def find_fault(case: Case, loop: Loop) -> str | None:
-    """What is wrong with the results of the loop that is going to be timed, or None."""
+    """A description of what is wrong with the results of the loop, or None."""
     for seed in _CHECK_SEEDS:
         case.fill(seed)
         expected = case.expected()
-        # Three calls, so that a rival whose inputs move does not stay with the first of them.
+        # Three calls, so that a rival with several copies of the inputs uses all of them.
         loop.seconds(3)
         if fault := case.fault(loop.outputs(), expected):
             return fault
@@ -147,7 +147,7 @@ def measure(
 
 
 def _calibrate(loop: Loop, effort: Effort) -> int:
-    """How many calls make a sample; also the warm-up."""
+    """The number of calls of a sample. Warms the loop up too."""
     calls = 1
     while True:
         seconds = loop.seconds(calls)

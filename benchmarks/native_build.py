@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compiles the native rivals with the machine's compiler, once for each text, and loads them."""
+"""Compiles the native rivals with the machine's compiler, once per source text, and loads them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ OPTIMIZATION = ("-O3", "-march=native")
 
 
 def build_library(source: Path, *flags: str) -> Path:
-    """Compile one C or C++ file into a shared library; one made of the same text is used again.
+    """Compile one C or C++ file into a shared library, unless one of the same text exists.
 
     Raises RuntimeError with the compiler's messages.
     """
@@ -43,7 +43,7 @@ def load_library(source: Path, *flags: str) -> ctypes.CDLL:
 
 
 def generated_source(name: str, text: str) -> Path:
-    """A file in the build folder with this text, to be compiled."""
+    """Write a source file with this text into the build folder."""
     folder = _BUILD / hashlib.sha256(text.encode()).hexdigest()[:16]
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / name
@@ -52,7 +52,7 @@ def generated_source(name: str, text: str) -> Path:
 
 
 def run_tool(command: Sequence[str]) -> None:
-    """Run a compiler. Raises RuntimeError with what it said when it failed."""
+    """Run a compiler. Raises RuntimeError with its output when it fails."""
     ended = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     if ended.returncode != 0:
         raise RuntimeError(f"{command[0]} failed: {ended.stderr.strip()[-2000:]}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draws a run, in a light and a dark form: the time of a call on every task, and how it grows."""
+"""Plots a run, for light and dark pages: the time of a call on every task, and how it grows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Entry = Mapping[str, Any]
 
 
 class Style(NamedTuple):
-    """Colours of one form of a plot."""
+    """The colours of a light or dark plot."""
 
     background: str
     text: str
@@ -47,9 +47,9 @@ _STYLES = {
     ),
 }
 _FAMILY_OF = {"cyxla": "cyxla", "bare": "bare", "jax": "jax", "cython": "jax"}
-# How rivals end that go through PJRT though cyxla has another route.
+# The suffix of rivals that go through PJRT where cyxla would choose the direct route.
 _PJRT = "-pjrt"
-# Variants of one family differ in line and marker.
+# Variants of one rival differ in line and marker.
 _LINES = {
     "cyxla-execute": ("-", "o"),
     "cyxla-call": ("-", "s"),
@@ -68,7 +68,7 @@ _LINES = {
 
 
 def draw_plots(result: Entry, folder: Path) -> list[str]:
-    """Write the plots that the run has figures for; return the files' names."""
+    """Write the plots for which the run has figures; return the file names."""
     try:
         import matplotlib as mpl
     except ModuleNotFoundError:
@@ -175,7 +175,7 @@ def _draw_times(result: Entry, style: Style, path: Path) -> None:
 
 
 def _scale_time(axes: Any, which: str) -> None:
-    """A logarithmic axis of microseconds over whole decades, with units at its ticks."""
+    """Make an axis logarithmic over whole decades of microseconds, with units at its ticks."""
     getattr(axes, f"set_{which}scale")("log")
     low, high = getattr(axes, f"get_{which}lim")()
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))

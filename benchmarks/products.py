@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How compiling grows with the number of small matrix products, by default and with exact=True."""
+"""Measures how compiling scales with the number of small matrix products, exact or not."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SIZES = (8, 20)
 _COUNTS = (1, 3, 10, 30, 100)
 _QUICK_COUNTS = (1, 30)
 _ROUNDS = 3
-# More of them would take minutes and tell nothing new.
+# More of them would take minutes and add no information.
 _MAX_REPEATED = 10
 
 
@@ -29,14 +29,14 @@ def _program(size: int, count: int) -> cyxla.Program:
 
 
 def _compile(program: cyxla.Program, exact: bool) -> tuple[float, cyxla.CompileStatistics, str]:
-    """Processor seconds of this process, what the compilation tells, and the route."""
+    """The processor seconds of a compilation, its statistics, and the route."""
     start = time.process_time()
     executable, statistics = cyxla.compile_program(program, exact=exact, cache=False)
     return time.process_time() - start, statistics, executable.route
 
 
 def measure_products(progress: Progress, quick: bool) -> list[dict[str, Any]]:
-    """The least of a few compilations each, in turn, after one that is not counted."""
+    """The least of a few alternating compilations, after a warm-up."""
     _compile(_program(2, 1), True)
     results = []
     for size in _SIZES:

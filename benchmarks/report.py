@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Markdown form of a run: tables of times, ratios, goals, growth and latency."""
+"""The Markdown report of a run: tables of times, ratios, goals, growth and latency."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Entry = Mapping[str, Any]
 
 
 def markdown(result: Entry) -> str:
-    """The whole report of a run, from what its JSON file holds."""
+    """The whole report of a run, from the content of its JSON file."""
     parts = [_header(result["run"])]
     if result["tasks"]:
         parts += [_times(result["tasks"]), _ratios(result["tasks"])]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The JSON form of a run: everything that the table and the plots are made of."""
+"""The JSON file of a run: the data of the table and the plots."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def write_result(path: Path, result: Mapping[str, Any]) -> None:
 
 
 def read_result(path: Path) -> dict[str, Any]:
-    """Read a run's JSON file. Raises ValueError for a file of another form."""
+    """Read a run's JSON file. Raises ValueError for another format."""
     result: dict[str, Any] = json.loads(path.read_text())
     if result.get("schema") != SCHEMA:
         raise ValueError(f"{path} has schema {result.get('schema')}, this program reads {SCHEMA}")

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the benchmark: checks every rival against JAX, times them in turn, writes what it found.
+"""Runs the benchmark: checks every rival against JAX, times them in turn, writes the results.
 
     python benchmarks/run.py                         # everything, at most ten minutes on two CPUs
-    python benchmarks/run.py --quick                 # about a minute: whether it works, no figures
+    python benchmarks/run.py --quick                 # a smoke test of about a minute
     python benchmarks/run.py --only 'hs71/cyxla-*'   # some tasks and rivals, by shell pattern
     python benchmarks/run.py --part latency          # one part
     python benchmarks/run.py --rival mine.py         # one more rival, from a file with RIVALS
 
 The results, result.json, table.md and the plots, go to benchmarks/results/latest. The exit status
-is 1 when a rival gave wrong results or failed, 0 when some rival's package is missing.
+is 1 if a rival gave wrong results or failed; a rival whose package is missing does not count.
 """
 
 from __future__ import annotations
@@ -56,8 +56,7 @@ def parse_arguments() -> argparse.Namespace:
 def main() -> int:
     """Run the benchmark; return the exit status."""
     arguments = parse_arguments()
-    # Both must be set before JAX makes its client, that is, before any other module of the suite
-    # is used.
+    # JAX reads both when it makes its client, so the other modules are imported later.
     jax.config.update("jax_enable_x64", True)
     jax.config.update("jax_cpu_enable_async_dispatch", arguments.jax_asynchronous)
 

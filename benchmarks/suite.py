@@ -24,7 +24,7 @@ from tasks import TASKS, Task
 
 Choice = Callable[[str, str], bool]
 
-# Rounds and seconds a sample of the small tasks, the large ones, and growth.
+# Rounds, and seconds per sample, of the small tasks, the large ones, and growth.
 _FULL = {"small": Effort(31, 0.010), "large": Effort(15, 0.0), "growth": Effort(11, 0.006)}
 _QUICK = {"small": Effort(5, 0.001), "large": Effort(3, 0.0), "growth": Effort(3, 0.001)}
 _LATENCY_CALLS, _QUICK_LATENCY_CALLS = 1_000_000, 10_000
@@ -68,7 +68,7 @@ def run_suite(
     growth = efforts["growth"]
 
     def chosen_for(part: str) -> list[Rival]:
-        # The patterns name tasks; the other parts have their own and go by the rival alone.
+        # The patterns name tasks. The other parts have other tasks, so only the rival counts.
         names = (task.name for task in TASKS)
         of_any = {rival.name for name in names for rival in rivals if is_chosen(name, rival.name)}
         return [rival for rival in rivals if part in parts and rival.name in of_any]

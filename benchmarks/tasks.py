@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tasks of all rivals: a JAX function, its inputs, how exact results must be."""
+"""The tasks: a JAX function, its inputs, and the tolerance of its results."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ Array = NDArray[Any]
 
 @dataclasses.dataclass(frozen=True)
 class Task:
-    """One function to call again and again.
+    """A function that every rival calls.
 
     Attributes:
-        name: what `--only` and the rivals know it by.
+        name: the name that `--only` and the rivals use.
         title: for tables and plots.
         function: takes the inputs as positional arrays and returns a tuple of arrays.
-        make_inputs: fresh inputs, C-contiguous, from a random generator.
+        make_inputs: makes C-contiguous inputs from a random generator.
         dtype: float64 or float32; results must agree with JAX to 1e-10 or 1e-5, relatively.
-        is_large: memory traffic decides, not the cost of a call: one call makes a sample.
+        is_large: memory traffic dominates the cost of a call, so one call is a sample.
     """
 
     name: str
@@ -119,7 +119,7 @@ def twice_sine(x: Any) -> tuple[Any, ...]:
 
 
 def scale_and_shift(x: Any) -> tuple[Any, ...]:
-    """2 x + 1, element by element: almost nothing but memory traffic."""
+    """2 x + 1, element by element: mostly memory traffic."""
     return (x * 2 + 1,)
 
 
@@ -170,7 +170,7 @@ TASKS: tuple[Task, ...] = (
 
 
 def task_of_inputs(count: int) -> Task:
-    """The sum of `count` arrays of four floats: what each further input costs."""
+    """The sum of `count` arrays of four floats, for the cost of an input."""
     shapes = [(4,)] * count
     return Task(
         f"inputs-{count}",
@@ -182,7 +182,7 @@ def task_of_inputs(count: int) -> Task:
 
 
 def task_of_size(size: int) -> Task:
-    """2 x + 1 on `size` floats: what each further byte costs."""
+    """2 x + 1 on `size` floats, for the cost of a byte."""
     return Task(
         f"size-{size}",
         f"2 x + 1 on {size} floats",
@@ -199,5 +199,5 @@ def task_named(name: str) -> Task:
 
 
 def shapes_of(arrays: Sequence[Array]) -> list[jax.ShapeDtypeStruct]:
-    """What `jax.jit(f).lower` and `cyxla.lower` take in place of arrays."""
+    """The shapes and dtypes that `jax.jit(f).lower` and `cyxla.lower` take."""
     return [jax.ShapeDtypeStruct(array.shape, array.dtype) for array in arrays]

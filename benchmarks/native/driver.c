@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls a step function many times and takes the time, so that no Python is between the calls. One
- * driver for all native rivals. A step returns 0, anything else ends the loop. */
+/* Times many calls of a step function, without Python between them, for all native rivals. A step
+ * returns 0; other values end the loop. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stddef.h>
@@ -22,7 +22,7 @@ static uint64_t now_ns(void) {
   return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
 }
 
-/* Seconds that `calls` calls take together; -1 when one failed. */
+/* The seconds that `calls` calls take together; -1 if one failed. */
 double drive(step_function step, void* state, size_t calls) {
   const double start = now();
   for (size_t i = 0; i < calls; ++i) {
@@ -33,7 +33,7 @@ double drive(step_function step, void* state, size_t calls) {
   return now() - start;
 }
 
-/* Nanoseconds of each call into `nanoseconds`. Returns how many calls succeeded. */
+/* Writes the nanoseconds of each call. Returns how many calls succeeded. */
 size_t drive_each(step_function step, void* state, size_t calls, uint32_t* nanoseconds) {
   for (size_t i = 0; i < calls; ++i) {
     const uint64_t start = now_ns();
@@ -65,8 +65,8 @@ static void* work(void* argument) {
   return NULL;
 }
 
-/* Seconds until `num_threads` threads, started at once, have made `calls` calls each with their own
- * states; -1 when one failed. */
+/* The seconds until `num_threads` threads, started at once, have made `calls` calls each on their
+ * own states; -1 if one failed. */
 double drive_threads(step_function step, void* const* states, size_t num_threads, size_t calls) {
   pthread_barrier_t start;
   pthread_t* threads = calloc(num_threads, sizeof *threads);

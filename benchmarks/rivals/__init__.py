@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rivals: ways of calling the same function, one file each."""
+"""The rivals: ways to call the same function, one file each."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ class MissingError(Exception):
 
 @dataclasses.dataclass(frozen=True)
 class Rival:
-    """A way of calling a function.
+    """A way to call a function.
 
     Attributes:
-        name: what `--only` knows it by.
+        name: the name that `--only` takes.
         title: for tables and plots.
         caller: the language that the loop around the calls is written in: "C" or "Python".
-        prepare: makes it ready for a task. Raises NotApplicableError, or ImportError for a package
+        prepare: prepares it for a task. Raises NotApplicableError, or ImportError for a package
             that is not installed.
     """
 
@@ -65,7 +65,7 @@ def all_rivals(*extra: Path) -> tuple[Rival, ...]:
 def _load(path: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location(f"extra_rival_{path.stem}", path)
     if spec is None or spec.loader is None:
-        raise FileNotFoundError(f"{path} is no Python file")
+        raise FileNotFoundError(f"{path} is not a Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loop that somebody writes by hand against the PJRT header, with a client of its own: with
-// copies in and out; with views kept and outputs read by pointer, the cheapest we know that holds
-// for every client; the same without waiting for any event; the same with a fresh view of every
-// input in each call.
+// A loop written by hand against the PJRT header, with a client of its own. Its variants: copies in
+// and out; views kept and outputs read by pointer, the cheapest way that is valid for every client;
+// the same without waiting for events; the same with a new view of every input in each call.
 #include <dlfcn.h>
 #include <pjrt_c_api.h>
 
@@ -26,7 +25,7 @@ struct Client {
   PJRT_Device* device = nullptr;
 };
 
-// False, with the message kept, when there is an error.
+// Returns false and keeps the message if there is an error.
 bool ok(const PJRT_Api* api, PJRT_Error* error) {
   if (error == nullptr) {
     return true;
@@ -68,7 +67,7 @@ struct Program {
   std::vector<std::size_t> output_bytes;
 };
 
-// One loop: what it passes, and room for what Execute takes and gives.
+// One loop: its arguments, and the argument structs of Execute.
 struct State {
   const Program* program = nullptr;
   std::size_t num_sets = 1;
@@ -169,8 +168,8 @@ extern "C" {
 
 const char* bare_error() { return last_error.c_str(); }
 
-// A client of the plugin that the process has already loaded and initialized. `inline_client` asks
-// for one device that executes on the calling thread; otherwise the plugin's own defaults hold.
+// A client of the plugin that the process has already loaded and initialized. `inline_client`
+// requests one device that executes on the calling thread; otherwise the plugin's defaults apply.
 void* bare_client(const char* plugin, int inline_client) {
   void* library = dlopen(plugin, RTLD_NOW | RTLD_LOCAL);
   void* symbol = library == nullptr ? nullptr : dlsym(library, "GetPjrtApi");
@@ -282,7 +281,7 @@ int bare_step_kept(void* state) {
              : -1;
 }
 
-// Right only with a client that executes on the calling thread: nothing tells when it is done.
+// Valid only with a client that executes on the calling thread, because it waits for no event.
 int bare_step_unawaited(void* state) {
   auto& own = *static_cast<State*>(state);
   return execute(own, nullptr) && read_by_pointer(own) ? 0 : -1;

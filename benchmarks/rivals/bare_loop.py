@@ -53,7 +53,7 @@ def _client(inline: bool) -> int:
 
 
 class BareProgram:
-    """The task's program, compiled by a client of the loop's own."""
+    """Compiles the task's program with a client of its own."""
 
     def __init__(self, case: Case, *, inline: bool) -> None:
         inputs, outputs = case.program.inputs, case.program.outputs
@@ -75,7 +75,7 @@ class BareProgram:
 
 
 def bare_loop(case: Case, program: BareProgram, form: str) -> NativeLoop:
-    """A loop in a form that bare_loop.cpp has a step for, with outputs of its own."""
+    """A loop of one of the steps in bare_loop.cpp, with outputs of its own."""
     kept = form in ("kept", "unawaited")
     count = 1 if kept or case.task.is_large else MOVING_SETS
     sets = [case.inputs] if kept else [case.copy_inputs() for _ in range(count)]

@@ -16,8 +16,8 @@ from native_build import address_of, generated_source, load_library
 from rivals import NotApplicableError, Rival
 from tasks import Array
 
-# CasADi's matrices are column-major, so each matrix here is the transpose of the row-major one: the
-# memory is the same.
+# CasADi's matrices are column-major, so each matrix here is the transpose of the row-major one in
+# the same memory.
 
 
 def _rosenbrock(x: Any) -> list[Any]:
@@ -97,7 +97,7 @@ def _function(case: Case) -> Any:
 
 
 class _DoubleLoop(PythonLoop):
-    """The virtual machine knows double precision alone; float32 inputs are converted untimed."""
+    """The virtual machine has double precision only; float32 inputs are converted untimed."""
 
     def __init__(
         self,
@@ -117,7 +117,7 @@ class _DoubleLoop(PythonLoop):
 
 
 class _FullLoop(_DoubleLoop):
-    """The results are matrices, transposed as everything here."""
+    """The results are transposed matrices."""
 
     def outputs(self) -> list[Array]:
         return [

@@ -33,7 +33,7 @@ def _module() -> ModuleType:
         run_tool([sys.executable, "-m", "cython", "-3", str(copy), "-o", str(translated)])
     include = [sysconfig.get_path("include"), np.get_include()]
     library = build_library(translated, *(f"-I{path}" for path in include))
-    # The module's init function is found by the name of the source, not of the file.
+    # The init function has the name of the source, not of the file.
     spec = importlib.util.spec_from_file_location(name, Path(library))
     assert spec is not None
     assert spec.loader is not None

@@ -35,7 +35,7 @@ cdef class Callback:
         cdef cnp.ndarray like, array, result, output
         arguments = []
         for like in self.inputs:
-            # A solver hands over pointers, so the arrays are made in each call.
+            # A solver passes pointers, so each call makes the arrays.
             array = cnp.PyArray_SimpleNewFromData(
                 cnp.PyArray_NDIM(like), cnp.PyArray_DIMS(like), cnp.PyArray_TYPE(like), cnp.PyArray_DATA(like)
             )

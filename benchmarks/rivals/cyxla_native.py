@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""cyxla from C: `execute` with arrays that stay or move, `call` of a prepared call."""
+"""cyxla from C: `execute` with fixed or changing addresses, and `call` of a prepared call."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from native_build import ROOT, address_of, load_library
 from rivals import Rival
 from tasks import Array
 
-# An address comes again after this many calls; caches still hold the inputs of the small tasks.
+# An address recurs after this many calls; caches still hold the inputs of the small tasks.
 MOVING_SETS = 8
 
 
@@ -68,7 +68,7 @@ def _api() -> int:
 
 
 def _spec_of(executable: cyxla.Executable) -> int:
-    # program_spec touches Python objects, so it is called with the GIL: through PyDLL.
+    # program_spec uses Python objects, so it needs the GIL: PyDLL keeps it.
     function = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.py_object)(
         address_of(_library().cyxla_step_spec)
     )
@@ -83,12 +83,12 @@ def _reason() -> str:
 
 
 def compile_case(case: Case, **options: Any) -> cyxla.Executable:
-    """The task's program, compiled anew."""
+    """Compile the task's program again."""
     return cyxla.compile_program(case.program, **options)[0]
 
 
 def describe_inputs(executable: cyxla.Executable, *sets: list[Array]) -> Any:
-    """The C array of cyxla_input for one or more sets of inputs."""
+    """A C array of cyxla_input for one or more sets of inputs."""
     types = executable.input_types
     described = [
         _Input(array.ctypes.data, type_.element_type, type_.size)
@@ -131,7 +131,7 @@ def execute_loop(
 
 
 def call_loop(case: Case, executable: cyxla.Executable) -> NativeLoop:
-    """A loop of `call` of a call that was prepared with the task's inputs."""
+    """A loop of `call` with a call prepared with the task's inputs."""
     outputs = case.new_outputs()
     inputs, addresses = describe_inputs(executable, case.inputs), pointers(outputs)
     library, api = _library(), _api()
@@ -162,7 +162,7 @@ def _call(**options: Any) -> Callable[[Case], NativeLoop]:
     return lambda case: call_loop(case, compile_case(case, **options))
 
 
-# Without "pjrt" in its name a rival is on the route that cyxla chooses.
+# A rival without "pjrt" in its name takes the route that cyxla chooses.
 _PJRT = {"route": "pjrt"}
 RIVALS = tuple(
     Rival(name, title, "C", prepare)

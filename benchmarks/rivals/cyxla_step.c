@@ -2,8 +2,8 @@
 /* cyxla called from C through its function table. */
 #include <cyxla/cyxla.h>
 
-/* `num_sets` sets of inputs are passed in turn, so with more than one the addresses of the inputs
- * change with every call. */
+/* Passes `num_sets` sets of inputs in turn; with more than one the addresses change with every
+ * call. */
 struct execute_state {
   const cyxla_api* api;
   const cyxla_program_spec* spec;

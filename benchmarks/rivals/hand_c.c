@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tasks written by hand: what is left when nothing but the arithmetic is paid for. The compiler
- * may use every instruction of the machine, but no less exact arithmetic. */
+/* The tasks written by hand, as the lower limit of the time. The compiler may use every instruction
+ * of the machine, but not less exact arithmetic. */
 #include <math.h>
 #include <stddef.h>
 #include <string.h>
@@ -179,7 +179,7 @@ int hand_tanh_64(void* state) {
   const float* restrict x = arrays[1];
   float* restrict out = arrays[2];
   for (int row = 0; row < 64; ++row) {
-    /* Eight partial sums, which the compiler may not make by itself, keep a vector unit busy. */
+    /* Eight partial sums, to vectorize: the compiler may not reorder a sum. */
     float sums[8] = {0};
     for (int k = 0; k < 64; k += 8) {
       for (int lane = 0; lane < 8; ++lane) {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hand-written C, derivatives and all: hand_c.c."""
+"""Hand-written C, derivatives included: hand_c.c."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ def _ahead_of_time(case: Case) -> PythonLoop:
 
 
 class _DeviceLoop(PythonLoop):
-    """Inputs stay on the device, and so do the results: what a caller that is all JAX pays."""
+    """Inputs and results stay on the device, as for a caller that uses only JAX."""
 
     def __init__(self, case: Case) -> None:
         compiled, block = jax.jit(case.task.function), jax.block_until_ready

@@ -18,7 +18,7 @@ from rivals import NotApplicableError, Rival
 
 @functools.cache
 def _functions() -> SimpleNamespace:
-    """The tasks, each writing to outputs that follow its inputs."""
+    """The tasks; each function takes its inputs, then its outputs."""
     from numba import njit
 
     @njit
@@ -123,7 +123,7 @@ def _from_c(case: Case) -> NativeLoop:
     function = _function_of(case)
     outputs = case.new_outputs()
     arrays = [*case.inputs, *outputs]
-    # A cfunc takes pointers, and its arrays' shapes are part of its text.
+    # A cfunc takes pointers, and its source contains the shapes of its arrays.
     views = [
         f"carray(arrays[{i}], {array.shape!r}, np.{array.dtype.name})"
         for i, array in enumerate(arrays)

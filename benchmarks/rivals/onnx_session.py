@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ONNX Runtime on the perceptron: its gradient written out as a graph of ONNX operators."""
+"""ONNX Runtime on the perceptron, whose gradient is a graph of ONNX operators written by hand."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _model(case: Case) -> bytes:
         values(_RESULTS, [shape.shape for shape in case.output_shapes]),
         [numpy_helper.from_array(np.asarray(v), name) for name, v in constants.items()],
     )
-    # The IR version is lowered to one that every ONNX Runtime of the last years reads.
+    # An IR version that every ONNX Runtime of the last years reads.
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
     serialized: bytes = model.SerializeToString()
     return serialized

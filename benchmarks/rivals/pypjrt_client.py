@@ -35,7 +35,7 @@ def _run(case: Case) -> PythonLoop:
         for array, described in zip(case.inputs, case.program.inputs, strict=True)
     ]
     outputs = case.new_outputs()
-    # to_host() wants writable bytes; a view of them costs nothing in the loop.
+    # to_host() needs writable bytes; a view of them costs nothing in the loop.
     destinations = [output.reshape(-1).view(np.uint8) for output in outputs]
 
     def call() -> list[Any]:

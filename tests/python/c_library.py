@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compiles small shared libraries: plugins that are none, and FFI handlers."""
+"""Compiles small shared libraries: invalid plugins and FFI handlers."""
 
 from __future__ import annotations
 

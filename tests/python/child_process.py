@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs code in a Python process of its own: a process loads one plugin, once."""
+"""Runs code in a Python process of its own, because a process loads only one plugin."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Mapping
+from pathlib import Path
 
-# Set by whoever runs the tests, they would decide what a test is about.
+# Variables that would change what a test is about.
 _UNSET = (
     "CYXLA_CACHE_DIR",
     "CYXLA_DIRECT",
@@ -26,7 +27,7 @@ _UNSET = (
 def run_process(
     *arguments: str, env: Mapping[str, str] | None = None, seconds: float = 100
 ) -> subprocess.CompletedProcess[str]:
-    """Run this Python with the arguments and return how it ended."""
+    """Run this Python with the arguments and return the completed process."""
     environment = {name: value for name, value in os.environ.items() if name not in _UNSET}
     environment |= env or {}
     return subprocess.run(
@@ -40,7 +41,13 @@ def run_process(
 
 
 def run_code(code: str, env: Mapping[str, str] | None = None, seconds: float = 100) -> str:
-    """Run the code, which must end well, and return what it printed."""
-    ended = run_process("-c", textwrap.dedent(code), env=env, seconds=seconds)
+    """Run code that can import `support`, and return what it printed; it must end with status 0.
+
+    A PYTHONPATH of `env` comes first.
+    """
+    env = env or {}
+    paths = [env.get("PYTHONPATH"), str(Path(__file__).parent), os.environ.get("PYTHONPATH")]
+    search = {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
+    ended = run_process("-c", textwrap.dedent(code), env={**env, **search}, seconds=seconds)
     assert ended.returncode == 0, f"exit code {ended.returncode}\n{ended.stdout}\n{ended.stderr}"
     return ended.stdout

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules of every run: the marks of each folder, cyxla is the installed one, skips are permitted."""
+"""Marks tests by folder; checks that cyxla is the installed one and that skips are permitted."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import importlib.util
 import os
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -48,11 +49,27 @@ def _cyxla_folder() -> Path | None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Refuse, where the runner asks for it, to test anything but the installed package."""
+    """Stop unless cyxla is installed in CYXLA_REQUIRE_INSTALLED, if that is set."""
     folder = _cyxla_folder()
     required = os.environ.get("CYXLA_REQUIRE_INSTALLED")
     if required and (folder is None or not folder.is_relative_to(required)):
         raise pytest.UsageError(f"cyxla must be the one installed in {required}, not {folder}")
+
+
+@pytest.fixture(scope="session")
+def modules(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the compiled modules of `native`."""
+    from support.native import build_modules  # not before pytest_configure has looked for cyxla
+
+    return build_modules(tmp_path_factory)
+
+
+@pytest.fixture(scope="session")
+def c_table(modules: Path) -> ModuleType:
+    """The module c_table."""
+    from support.native import import_module
+
+    return import_module(modules, "c_table")
 
 
 def pytest_report_header() -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The CPU plugins that what depends on the plugin is tested with."""
+"""The CPU plugins for tests that depend on the plugin; the first is the default."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ CPU_LIBRARIES = ("pjrt_c_api_cpu_plugin.so", "libpjrt_cpu.so", "xla_cpu_pjrt.so"
 
 
 def variables(library: str) -> dict[str, str]:
-    """The environment variables that choose this plugin."""
+    """The environment variables that select this plugin."""
     (path,) = (found.path for found in cyxla.available_plugins() if found.path.name == library)
     return {cyxla.PLUGIN_ENVIRONMENT_VARIABLE: str(path)}
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An Executable called through the C function table: any addresses, without the GIL."""
+"""Calls an Executable through the C function table, with any addresses and without the GIL."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ import cyxla
 from cyxla import _runtime
 
 
-class _Input(ctypes.Structure):
+class Input(ctypes.Structure):
+    """cyxla_input."""
+
     _fields_ = (
         ("data", ctypes.c_void_p),
         ("element_type", ctypes.c_int32),
@@ -31,9 +33,9 @@ class Spec(ctypes.Structure):
 
 
 _SPEC = ctypes.POINTER(Spec)
-_EXECUTE = ctypes.CFUNCTYPE(
-    ctypes.c_int, _SPEC, ctypes.POINTER(_Input), ctypes.POINTER(ctypes.c_void_p), ctypes.c_int
-)
+_ARGUMENTS = (_SPEC, ctypes.POINTER(Input), ctypes.POINTER(ctypes.c_void_p), ctypes.c_int)
+_EXECUTE = ctypes.CFUNCTYPE(ctypes.c_int, *_ARGUMENTS)
+_PREPARE = ctypes.CFUNCTYPE(ctypes.c_void_p, *_ARGUMENTS)
 _PROGRAM_SPEC = ctypes.PYFUNCTYPE(_SPEC, ctypes.py_object)
 _SPEC_FUNCTION = ctypes.CFUNCTYPE(None, _SPEC)
 _LAST_ERROR = ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.c_char_p, ctypes.c_size_t)
@@ -47,14 +49,15 @@ class _Table(ctypes.Structure):
         ("program_spec", _PROGRAM_SPEC),
         ("retain", _SPEC_FUNCTION),
         ("release", _SPEC_FUNCTION),
-        ("prepare", ctypes.c_void_p),
-        ("call", ctypes.c_void_p),
-        ("discard", ctypes.c_void_p),
+        ("prepare", _PREPARE),
+        ("call", ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)),
+        ("discard", ctypes.CFUNCTYPE(None, ctypes.c_void_p)),
         ("last_error", _LAST_ERROR),
     )
 
 
-def _table() -> _Table:
+def table_of_functions() -> _Table:
+    """The function table of cyxla.h."""
     get = ctypes.pythonapi.PyCapsule_GetPointer
     get.argtypes = [ctypes.py_object, ctypes.c_char_p]
     get.restype = ctypes.c_void_p
@@ -66,7 +69,7 @@ class NativeProgram:
     """The spec of an Executable, which this object does not keep alive."""
 
     def __init__(self, executable: cyxla.Executable) -> None:
-        self._table = _table()
+        self._table = table_of_functions()
         self._types = executable.input_types
         self._spec = self._table.program_spec(executable)
 
@@ -80,12 +83,12 @@ class NativeProgram:
     ) -> None:
         """Execute once with arrays at these addresses; None drops an output."""
         described = [
-            _Input(address, type_.element_type, type_.size)
+            Input(address, type_.element_type, type_.size)
             for address, type_ in zip(inputs, self._types, strict=True)
         ]
         result = self._table.execute(
             self._spec,
-            (_Input * max(len(described), 1))(*described),
+            (Input * max(len(described), 1))(*described),
             (ctypes.c_void_p * max(len(outputs), 1))(*outputs),
             int(zero_copy),
         )

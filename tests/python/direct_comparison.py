@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares the direct route with the plugin's, bit by bit, for every program of the table.
+"""Compares the direct route with the plugin's, bit by bit, for the programs of the table.
 
-Run as a script, as a process loads one plugin, once: it prints a JSON object for each program, and
-before it the program's name, which tells where the process ended if it ended early.
+Runs as a script, because a process loads only one plugin. It prints a JSON object for each program,
+and before that its name, which shows where a process ended early.
 """
 
 from __future__ import annotations
@@ -14,14 +14,18 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
+import jax
 import numpy as np
 
 import cyxla
 from cyxla import _runtime
 from direct_calls import NativeProgram
-from direct_inputs import SORTS, Array, values
-from direct_table import PROGRAMS, DirectProgram, lower
 from serialized_steps import step_kinds
+from support.arrays import Array
+from support.programs.check import lowered
+from support.programs.entry import Program
+from support.programs.table import select
+from support.programs.values import SORTS, values
 
 _LIBM = ctypes.CDLL("libm.so.6")
 _ALIGNMENT = 64
@@ -31,15 +35,15 @@ _MOST_FAILURES = 3
 
 
 class Placement(NamedTuple):
-    """Where arrays lie: bytes after a multiple of the alignment, one itemsize more if `shifted`.
+    """The addresses of arrays: aligned, or one itemsize further if `shifted`.
 
-    With `outputs_at` the outputs start that many bytes after the first input, over the inputs.
+    With `outputs_at` the outputs overlap the inputs, from that many bytes after the first one.
     """
 
     shifted: bool = False
     outputs_at: int | None = None
-    drops: int | None = None  # the outputs dropped are those with this remainder by two
-    rounding: int = 0  # the caller's mode as <fenv.h> has it on x86-64; 0 is to nearest
+    drops: int | None = None  # drops the outputs whose index has this remainder modulo two
+    rounding: int = 0  # the caller's mode, a constant of <fenv.h> on x86-64; 0 is to nearest
 
 
 PLACEMENTS = {
@@ -56,7 +60,7 @@ PLACEMENTS = {
 
 
 class Region:
-    """Memory in which arrays lie one behind the other."""
+    """Memory for consecutive arrays."""
 
     def __init__(self, size_bytes: int) -> None:
         self.raw = np.empty(size_bytes + _ALIGNMENT, np.uint8)
@@ -64,12 +68,11 @@ class Region:
         self.bytes = self.raw[start : start + size_bytes]
 
     def view(self, offset: int, size_bytes: int) -> Array:
-        """These bytes of it."""
         return self.bytes[offset : offset + size_bytes]
 
 
 def offsets(types: Sequence[Any], start: int, shifted: bool, guard: int) -> tuple[list[int], int]:
-    """The offset of each array, and the end."""
+    """The offset of each array, and the end of the last."""
     result = []
     for type_ in types:
         start += guard
@@ -83,7 +86,7 @@ def addresses(views: Sequence[Array]) -> list[int]:
 
 
 def run_reference(executable: cyxla.Executable, inputs: Sequence[Array]) -> list[bytes]:
-    """The outputs that the plugin computes."""
+    """The plugin's outputs."""
     out = []
     for type_ in executable.output_types:
         array = cyxla.aligned_empty(type_.shape, type_.dtype)
@@ -98,9 +101,9 @@ def run_direct(
     inputs: Sequence[Array],
     placement: Placement,
 ) -> tuple[list[bytes | None], list[str]]:
-    """The outputs of a direct call, and what it did to memory that is not its own."""
+    """The outputs of a direct call, and the faults of its writes to other memory."""
     overlaps = placement.outputs_at is not None
-    # Between guards an output might lie in no input's memory.
+    # With guards an output could overlap no input.
     guard = 0 if overlaps else _GUARD
     input_offsets, input_end = offsets(executable.input_types, 0, placement.shifted, guard)
     start = placement.outputs_at or 0
@@ -147,37 +150,35 @@ def differences(found: Sequence[bytes | None], wanted: Sequence[bytes]) -> Itera
     for i, (a, b) in enumerate(zip(found, wanted, strict=True)):
         if a is None or a == b:
             continue
-        place = next(k for k in range(len(b)) if a[k] != b[k]) // 8 * 8
+        offset = next(k for k in range(len(b)) if a[k] != b[k]) // 8 * 8
         yield (
-            f"output {i}: bytes {a[place : place + 8].hex()} instead of"
-            f" {b[place : place + 8].hex()} at offset {place} of {len(b)}"
+            f"output {i}: bytes {a[offset : offset + 8].hex()} instead of"
+            f" {b[offset : offset + 8].hex()} at offset {offset} of {len(b)}"
         )
 
 
-def input_sets(program: DirectProgram, executable: cyxla.Executable) -> Iterator[tuple[str, Any]]:
-    """The inputs to compare with, each set with a name."""
+def input_sets(program: Program, executable: cyxla.Executable) -> Iterator[tuple[str, Any]]:
+    """The sets of inputs to compare with, each with a name."""
     for sort, seeds in SORTS.items():
         for seed in seeds:
             rng = np.random.default_rng(seed)
-            if program.harmless is not None:
-                yield f"harmless numbers {seed}", program.harmless(rng)
+            if "converges" in program.tags:
+                yield f"numbers of its own {seed}", jax.tree.leaves(program.arguments(rng))
                 continue
             types = executable.input_types
             yield f"{sort} {seed}", [values(sort, rng, t.shape, t.dtype) for t in types]
 
 
-def compare(
-    program: DirectProgram, direct: cyxla.Executable, reference: cyxla.Executable
-) -> list[str]:
-    """What differs between the two, at most a few of the differences."""
+def compare(program: Program, direct: cyxla.Executable, reference: cyxla.Executable) -> list[str]:
+    """Describe the first differences between the routes."""
     native = NativeProgram(direct)
     failures: list[str] = []
     for name, inputs in input_sets(program, direct):
         wanted = run_reference(reference, inputs)
-        for place, placement in PLACEMENTS.items():
+        for where, placement in PLACEMENTS.items():
             found, faults = run_direct(native, direct, inputs, placement)
             faults += differences(found, wanted)
-            failures += [f"{name}, {place}: {fault}" for fault in faults]
+            failures += [f"{name}, {where}: {fault}" for fault in faults]
         bound = direct.bind([np.array(array, order="C") for array in inputs])
         for how, outputs in (("run", direct.run(inputs)), ("bind", bound())):
             faults = differences([output.tobytes() for output in outputs], wanted)
@@ -189,12 +190,12 @@ def compare(
     return failures[:_MOST_FAILURES]
 
 
-def report(program: DirectProgram) -> dict[str, Any]:
-    """What became of a program with the loaded plugin."""
+def report(program: Program) -> dict[str, Any]:
+    """The result of a program with the loaded plugin."""
     start = time.monotonic()
-    lowered = lower(program)
+    source = lowered(program, program.arguments(np.random.default_rng(0)))
     try:
-        executable, _ = cyxla.compile_program(lowered, route="auto", exact=True)
+        executable, _ = cyxla.compile_program(source, route="auto", exact=True)
     except cyxla.CompileError as error:
         return {"route": "none", "reason": str(error)}
     result: dict[str, Any] = {
@@ -204,7 +205,7 @@ def report(program: DirectProgram) -> dict[str, Any]:
         "failures": [],
     }
     if executable.route == "direct":
-        reference, _ = cyxla.compile_program(lowered, route="pjrt")
+        reference, _ = cyxla.compile_program(source, route="pjrt")
         result["failures"] = compare(program, executable, reference)
         if reference.route != "pjrt":
             result["failures"].append(f"{reference.route}, not pjrt")
@@ -213,13 +214,14 @@ def report(program: DirectProgram) -> dict[str, Any]:
 
 
 def main() -> None:
-    # Only the compiler's own lines belong on stderr.
+    # Keep NumPy's warnings off stderr.
     np.seterr(all="ignore")
-    for name, program in PROGRAMS.items():
+    for name, program in select("direct").items():
+        if sys.argv[1:] and name not in sys.argv[1:]:
+            continue
         print(json.dumps({"name": name}), flush=True)
         print(json.dumps(report(program)), flush=True)
 
 
 if __name__ == "__main__":
-    PROGRAMS = {n: p for n, p in PROGRAMS.items() if not sys.argv[1:] or n in sys.argv[1:]}
     main()

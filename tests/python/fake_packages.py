@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes what plugin discovery reads: ELF files by hand, and installed packages around them."""
+"""Makes ELF files and installed packages for plugin discovery to read."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-# Of JAX's variables those that discovery reads; set by whoever runs the tests, they would decide.
+# JAX's variables that discovery reads; tests unset them.
 _VARIABLES = (
     "CUDA_ROOT",
     "CYXLA_PJRT_PLUGIN",
@@ -32,7 +32,7 @@ _VARIABLES = (
     "XLA_PYTHON_CLIENT_USE_TFRT_GPU_CLIENT",
 )
 
-_ADDRESS = 0x10000  # where the file would lie in memory; not its offset, which is 0
+_ADDRESS = 0x10000  # the address in memory; the offset in the file is 0
 
 
 def elf_file(
@@ -43,9 +43,9 @@ def elf_file(
     file_type: int = 3,
     strings: bytes = b"\0GetPjrtApi\0",
 ) -> bytes:
-    """Return a 64-bit ELF file with these dynamic symbol strings; of this machine by default.
+    """Return a 64-bit ELF file with these dynamic symbol strings, by default for this machine.
 
-    With 32 bits only the header's first bytes say so.
+    With `bits=32` only the header's first bytes differ.
     """
     if machine is None:
         machine = own_machine()
@@ -65,7 +65,7 @@ def elf_file(
 
 
 def own_machine() -> int:
-    """Return the machine that this Python is built for, by its number in ELF."""
+    """Return the ELF number of this Python's machine."""
     return int.from_bytes(Path("/proc/self/exe").read_bytes()[18:20], sys.byteorder)
 
 
@@ -76,7 +76,7 @@ def install(
     files: Mapping[str, bytes] | None = None,
     entry_points: str = "",
 ) -> None:
-    """Put files into a folder of packages, and the metadata that pip would write if named."""
+    """Write files into a folder of packages; with a name, pip's metadata too."""
     for name, content in (files or {}).items():
         (site / name).parent.mkdir(parents=True, exist_ok=True)
         (site / name).write_bytes(content)
@@ -92,11 +92,11 @@ def install(
 
 
 def only_site(monkeypatch: pytest.MonkeyPatch, *sites: Path) -> None:
-    """Make the folders the only ones with installed packages; the standard library stays."""
+    """Hide all installed packages except those of the folders."""
     standard = [path for path in sys.path if "site-packages" not in path]
     monkeypatch.setattr(sys, "path", [*map(str, sites), *standard])
     for package in ("xla_plugins", "jax_plugins", "libtpu", "nvidia"):
-        # One that a test imported would still be found.
+        # Imported modules would still be found.
         monkeypatch.delitem(sys.modules, package, raising=False)
     importlib.invalidate_caches()
     for variable in _VARIABLES:

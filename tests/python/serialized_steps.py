@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kinds of the steps in what an XLA CPU plugin serialized of a compiled program.
+"""Reads the kinds of the steps of a program that an XLA CPU plugin compiled and serialized.
 
-Reads the few fields of XLA's protobuf messages that lead to the steps (XLA calls them thunks), and
-refuses wire types and repetitions that these fields do not have.
+XLA calls the steps thunks. Only the fields on the way to them are read; other wire types and
+repetitions than theirs are errors.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-# What the direct route can do.
+# The kinds that the direct route executes.
 DIRECT_KINDS = frozenset({"kernel", "copy", "call", "while", "conditional"})
 
 _EXECUTABLE_RESULT = 1  # ExecutableAndOptionsProto: serialized CompilationResultProto
@@ -21,7 +21,7 @@ _NESTED = {3: ("call", {1}), 4: ("conditional", {1}), 10: ("while", {1, 2})}
 
 
 def step_kinds(serialized: bytes) -> set[str]:
-    """The kinds of all steps, those inside of others included, as XLA spells them."""
+    """The kinds of all steps, nested ones included, as XLA spells them."""
     result = _one(serialized, _EXECUTABLE_RESULT)
     return _kinds(_one(result, _RESULT_STEPS, default=b""))
 
@@ -69,7 +69,7 @@ def _bytes(number: int, value: bytes | int) -> bytes:
 
 
 def _fields(message: bytes) -> Iterator[tuple[int, bytes | int]]:
-    """Number and value of each field: bytes where they have a length, else an int."""
+    """Number and value of each field: bytes for the wire type with a length, else an int."""
     position = 0
     while position < len(message):
         tag, position = _varint(message, position)

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Uses the extension module in every way, through its C table too, and compares each result.
+"""Uses the extension module in every way, also through its C table, and compares each result.
 
-It runs with an extension that is built with AddressSanitizer, whose libraries are preloaded. The
-plugin is not instrumented, and neither are the kernels that it compiles; what they allocate is
-watched. With --plant an input is shorter than stated, which has to be reported.
+The extension is built with AddressSanitizer, whose libraries are preloaded. The plugin and its
+kernels are not instrumented, but their allocations are checked. With --plant an input is shorter
+than declared, which AddressSanitizer must report.
 """
 
 from __future__ import annotations
 
 import ctypes
 import sys
-import threading
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -18,54 +18,11 @@ import jax.numpy as jnp
 import numpy as np
 
 import cyxla
-from cyxla import _runtime
 
+sys.path.append(str(Path(__file__).resolve().parents[1] / "python"))
 
-class Input(ctypes.Structure):
-    _fields_ = (
-        ("data", ctypes.c_void_p),
-        ("element_type", ctypes.c_int32),
-        ("num_elements", ctypes.c_size_t),
-    )
-
-
-_Execute = ctypes.CFUNCTYPE(
-    ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(Input), ctypes.c_void_p, ctypes.c_int
-)
-_Keep = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
-
-
-class Table(ctypes.Structure):
-    """The table of cyxla.h."""
-
-    _fields_ = (
-        ("struct_size", ctypes.c_size_t),
-        ("abi_version", ctypes.c_int32),
-        ("execute", _Execute),
-        ("program_spec", ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object)),
-        ("retain", _Keep),
-        ("release", _Keep),
-        (
-            "prepare",
-            ctypes.CFUNCTYPE(
-                ctypes.c_void_p,
-                ctypes.c_void_p,
-                ctypes.POINTER(Input),
-                ctypes.c_void_p,
-                ctypes.c_int,
-            ),
-        ),
-        ("call", ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)),
-        ("discard", _Keep),
-        ("last_error", ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.c_char_p, ctypes.c_size_t)),
-    )
-
-
-def c_table() -> Table:
-    get_pointer = ctypes.pythonapi.PyCapsule_GetPointer
-    get_pointer.restype = ctypes.c_void_p
-    get_pointer.argtypes = (ctypes.py_object, ctypes.c_char_p)
-    return Table.from_address(get_pointer(_runtime._C_API, b"cyxla._runtime._C_API"))
+from direct_calls import Input, table_of_functions
+from support.threads import run_all
 
 
 def function(x: Any) -> Any:
@@ -109,7 +66,7 @@ def use_from_python(executable: cyxla.Executable, size: int) -> None:
 
 
 def use_from_c(executable: cyxla.Executable, size: int) -> None:
-    table = c_table()
+    table = table_of_functions()
     spec = table.program_spec(executable)
     table.retain(spec)
     for offset in (0, 1):
@@ -137,30 +94,20 @@ def use_from_c(executable: cyxla.Executable, size: int) -> None:
 
 
 def use_from_threads(executable: cyxla.Executable, size: int) -> None:
-    failures: list[BaseException] = []
-
     def work() -> None:
-        try:
-            for _ in range(20):
-                use_from_c(executable, size)
-                check(executable.run([np.ones(size)]), np.ones(size))
-            use_from_python(compiled(size + 1), size + 1)
-        except BaseException as error:
-            failures.append(error)
+        for _ in range(20):
+            use_from_c(executable, size)
+            check(executable.run([np.ones(size)]), np.ones(size))
+        use_from_python(compiled(size + 1), size + 1)
 
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not failures, failures
+    run_all(*[work] * 4)
 
 
 def plant(executable: cyxla.Executable, size: int) -> None:
     libc = ctypes.CDLL(None)
     libc.malloc.restype = ctypes.c_void_p
     short = libc.malloc(size * 8 - 8)
-    table = c_table()
+    table = table_of_functions()
     spec = table.program_spec(executable)
     table.execute(spec, Input(short, 12, size), (ctypes.c_void_p * 2)(None, None), 0)
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JAX's own wheels for GPUs and TPUs, without a device: found, not imported, loaded, explained.
+"""JAX's wheels for GPUs and TPUs, without a device: discovery, loading and error messages.
 
-Downloads 700 MB, so it is no part of the other tests: `make wheels` runs it. The wheels are kept in
+Downloads 700 MB, so only `make wheels` runs it. The wheels are kept in
 the folder CYXLA_TEST_WHEELS, or build/wheels.
 """
 
@@ -27,12 +27,12 @@ _WHEELS = {
     "jax-rocm7-pjrt": "0.12.0",
     "libtpu": "0.0.50",
 }
-# All of them answer within a second; without TPU_SKIP_MDS_QUERY libtpu takes more than a minute.
+# All answer within a second; without TPU_SKIP_MDS_QUERY libtpu takes more than a minute.
 _SECONDS = 45
 
 
 def _site(distribution: str) -> Path:
-    """A folder with the unpacked wheel of a distribution."""
+    """The folder of a distribution's unpacked wheel."""
     name = distribution.replace("-", "_")
     site = _FOLDER / "sites" / f"{sys.version_info[0]}.{sys.version_info[1]}" / name
     if not site.exists():
@@ -128,11 +128,11 @@ def test_the_options_of_jaxs_variables_have_the_types_that_the_plugin_takes() ->
         "JAX_CUDA_VISIBLE_DEVICES": "0",
     }
     printed = "\n".join(_run(_LOAD.replace("PLATFORM", "'cuda'"), "jax-cuda13-pjrt", **variables))
-    # A wrong type would be the plugin's first complaint.
+    # The plugin checks types first.
     assert "No visible GPU devices" in printed
 
 
-# The kernels are used beside a jaxlib of their own version only, which need not be installed.
+# JAX's kernels need a jaxlib of their version, which may not be installed.
 _AS_JAXLIB = f"""
 import importlib.metadata as metadata
 version = metadata.version
@@ -155,7 +155,7 @@ print([t.name for t in found if isinstance(t.target, dict)])
     assert lines == ["33 ['triton_kernel_call'] False", "['triton_kernel_call_ffi']"]
 
 
-# Through PJRT's extension for custom calls on GPUs (type 0), as the plugin's C interface has it.
+# Uses PJRT's extension for custom calls on GPUs (type 0).
 _REGISTER = """
 import ctypes
 from cyxla.ffi.gpu import gpu_targets

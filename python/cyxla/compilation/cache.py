@@ -37,9 +37,9 @@ __all__ = [
     "Entry",
     "Location",
     "entry_of",
+    "location_of",
     "refusal",
     "size_of",
-    "location_of",
     "usable_folder",
     "warn_of_failures",
 ]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Minima of functions written in JAX, looked for by threads that do not need the GIL.
+"""Finds minima of functions written in JAX, on threads that do not need the GIL.
 
-A function takes a vector of doubles and returns its value and its gradient there, as
-`jax.value_and_grad` makes it.
+A function takes a vector of doubles and returns its value and gradient, as those of
+`jax.value_and_grad` do.
 """
 
 from minima.descent import descend

@@ -22,7 +22,7 @@ import cyxla
 
 cyxla.check_abi(ABI_VERSION)
 
-# One thread's work: `position` moves from its start to where the descent ends.
+# One thread's work: `position` moves from its start to the end of the descent.
 Worker = cython.struct(
     thread=thrd_t,
     started=cython.bint,
@@ -39,7 +39,7 @@ Worker = cython.struct(
 @cython.nogil
 @cython.exceptval(check=False)
 def _walk(worker: cython.pointer[Worker], gradient: cython.pointer[cython.double]) -> cython.bint:
-    """Take the steps; tell whether that failed. The value is not asked for, so it is dropped."""
+    """Take the steps; return whether one failed. The value's destination is NULL."""
     inputs = cython.declare(Input[1])
     outputs = cython.declare(cython.p_void[2])
     size: cython.size_t = worker.spec.input_elements[0]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cache of compiled programs: what a hit gives, and what counts as missing."""
+"""The cache of compiled programs: hits, misses and damaged entries."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def entries(folder: Path) -> list[Path]:
     return sorted(folder.glob("*.executable"))
 
 
-def test_what_a_key_depends_on(tmp_path: Path) -> None:
+def test_inputs_of_the_key(tmp_path: Path) -> None:
     program = example()
     variants: dict[str, tuple[cyxla.Program, dict[str, object]]] = {
         "plain": (program, {}),
@@ -104,7 +104,7 @@ def test_what_a_key_depends_on(tmp_path: Path) -> None:
     assert len(entries(tmp_path)) == len(variants)
     for given, arguments in variants.values():
         assert is_hit(given, tmp_path, **arguments)
-    # The route is chosen anew, the code is the same.
+    # The route is chosen again; the code is the same.
     for route in ("pjrt", "direct"):
         assert is_hit(program, tmp_path, route=route)
         assert cyxla.compile_program(program, cache=tmp_path, route=route)[0].route == route
@@ -228,7 +228,7 @@ def test_a_doubtful_entry_is_compiled_again_and_rewritten(change: object, tmp_pa
     assert not path.is_symlink()
 
 
-def test_an_entry_of_another_program_is_none(tmp_path: Path) -> None:
+def test_an_entry_of_another_program_is_a_miss(tmp_path: Path) -> None:
     assert not is_hit(example(), tmp_path)
     (first,) = entries(tmp_path)
     assert not is_hit(example((4,)), tmp_path)
@@ -312,7 +312,7 @@ def test_a_full_disk_is_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(os, "replace", full)
     with pytest.warns(RuntimeWarning, match="an entry cannot be written: No space left") as caught:
         cyxla.compile_program(example(), cache=tmp_path)
-    many = tmp_path / "many"  # compiled in threads, which have no line of the caller's
+    many = tmp_path / "many"  # compiled on threads, which do not know the caller's line
     with pytest.warns(RuntimeWarning, match="an entry cannot be written: No space left") as more:
         cyxla.compile_programs([example(), example((4,))], cache=many)
     assert [warning.filename for warning in (*caught, *more)] == [__file__] * 2
@@ -333,7 +333,7 @@ def test_another_plugin_file_than_the_loaded_one_gives_no_cache(tmp_path: Path) 
 def test_many_programs_at_once_and_many_processes(tmp_path: Path) -> None:
     programs = [example((size,)) for size in (1, 2, 3, 1, 2, 3)]
     first = cyxla.compile_programs(programs, cache=tmp_path, max_workers=2)
-    # Of two that are alike, whichever is compiled first is the one that is kept.
+    # Of two equal programs the one that is compiled first is kept.
     assert sum(not statistics.from_cache for _, statistics in first) >= 3
     second = cyxla.compile_programs(programs, cache=tmp_path)
     assert all(statistics.from_cache for _, statistics in second)
@@ -341,7 +341,7 @@ def test_many_programs_at_once_and_many_processes(tmp_path: Path) -> None:
 
 
 def test_linear_algebra_from_the_cache_without_its_handlers(tmp_path: Path) -> None:
-    """Without handlers the plugin must not be given code that calls them."""
+    """Code that calls handlers must not be loaded when they are missing."""
     code = """
     import jax, jax.numpy as jnp, cyxla, numpy as np
     spec = jax.ShapeDtypeStruct((2, 2), "f4")
@@ -360,7 +360,7 @@ def test_linear_algebra_from_the_cache_without_its_handlers(tmp_path: Path) -> N
     assert _lines(tmp_path, library, with_handlers) == ["True [[2.0, 0.0], [0.0, 2.0]]"]
 
 
-def test_the_report_tells_the_folder_and_its_size(tmp_path: Path) -> None:
+def test_the_report_shows_the_folder_and_its_size(tmp_path: Path) -> None:
     assert not is_hit(example(), tmp_path)
     size = entries(tmp_path)[0].stat().st_size / 1e6
     ended = run_process("-m", "cyxla", env={"CYXLA_CACHE_DIR": str(tmp_path)})
@@ -385,7 +385,7 @@ print(statistics.from_cache, executable.run([np.array([1, np.nan, 3], "f4")])[0]
 
 
 def test_the_key_has_the_variables_that_the_plugin_read(tmp_path: Path) -> None:
-    """XLA reads them while the plugin is loaded; a program may change them after that."""
+    """XLA reads the flags when the plugin is loaded; a program may change them later."""
     library = "xla_cpu_pjrt.so"
     flags = {"XLA_FLAGS": "--xla_cpu_enable_fast_min_max=false"}
     assert _lines(tmp_path, library, _ONE_PROGRAM, **flags) == ["False nan"]

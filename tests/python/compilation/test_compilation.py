@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`compile_program`: statistics, options, versions and what it says when it fails."""
+"""`compile_program`: statistics, options, versions and error messages."""
 
 from __future__ import annotations
 
 import dataclasses
 import gc
-import threading
+from functools import partial
 from typing import Any
 
 import jax
@@ -22,6 +22,7 @@ from cyxla.errors import ArgumentError, CompileError, UnsupportedError
 from cyxla.lowering.lower import lower
 from cyxla.program import Program
 from cyxla.program.versions import for_version
+from support.threads import run_all
 
 S = jax.ShapeDtypeStruct
 CPU_LIBRARIES = ["pjrt_c_api_cpu_plugin.so", "libpjrt_cpu.so", "xla_cpu_pjrt.so"]
@@ -32,7 +33,7 @@ def sine(size: int = 3) -> Program:
 
 
 def future(program: Program) -> Program:
-    """The program, claiming a StableHLO version that no plugin knows."""
+    """The program with a StableHLO version that no plugin knows."""
     return dataclasses.replace(program, stablehlo_version="99.0.0")
 
 
@@ -52,7 +53,7 @@ def test_statistics() -> None:
     assert statistics.flops == program.flops == 2 * 64 * 64
 
 
-def test_what_nobody_tells_is_none() -> None:
+def test_unknown_statistics_are_none() -> None:
     _, statistics = compile_program(dataclasses.replace(sine(), flops=None))
     assert statistics.flops is None
     assert statistics.code_bytes != 0
@@ -106,7 +107,7 @@ def test_options_take_effect(tmp_path: Any) -> None:
     compile_program(sine(), options={"xla_dump_to": str(folder), "xla_dump_hlo_as_text": True})
     assert any("sine" in path.name for path in folder.iterdir())
     before = set(folder.iterdir())
-    compile_program(sine())  # the options were for that program alone
+    compile_program(sine())  # the options apply to that program only
     assert set(folder.iterdir()) == before
 
 
@@ -198,7 +199,7 @@ def test_an_operation_that_an_older_version_lacks(
     )
     assert "failed to legalize" in str(caught.value)
     assert capfd.readouterr().err == ""
-    # The text has no version: what the plugin itself knows still compiles.
+    # Text has no version, so it compiles if the plugin knows its operations.
     older = runtime.runtime_info()._replace(stablehlo_version="1.0.0")
     monkeypatch.setattr(runtime, "runtime_info", lambda: older)
     executable, statistics = compile_program(program)
@@ -358,11 +359,7 @@ def test_threads_compile_at_once() -> None:
         program = lower(lambda x: x * index, [S((5,), "f4")])
         results[index] = compile_program(program)[0].run([np.ones(5)])[0]
 
-    threads = [threading.Thread(target=work, args=(index,)) for index in range(len(results))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(120)
+    run_all(*(partial(work, index) for index in range(len(results))))
     assert [result.tolist() for result in results] == [[index] * 5 for index in range(4)]
 
 

@@ -55,7 +55,7 @@ def test_they_are_compiled_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     compile_checked = compilation.compile_checked
 
     def meet_and_compile(request: Any) -> Any:
-        barrier.wait(60)  # of three threads, or it fails
+        barrier.wait(60)  # fails unless three threads arrive
         return compile_checked(request)
 
     monkeypatch.setattr(batch, "compile_checked", meet_and_compile)
@@ -86,7 +86,7 @@ def test_the_first_error_names_its_program(monkeypatch: pytest.MonkeyPatch) -> N
     compile_checked = compilation.compile_checked
 
     class Result:
-        """Of an Executable no weak reference can be had."""
+        """Stands for an Executable, which has no weak references."""
 
         def __init__(self, compiled: Any) -> None:
             self.compiled = compiled
@@ -104,7 +104,7 @@ def test_the_first_error_names_its_program(monkeypatch: pytest.MonkeyPatch) -> N
     message = str(caught.value)
     assert message.startswith("programs[2], 'first': program 'first' cannot be compiled by ")
     assert "my_missing_target" in message
-    # Those after it were not started, and the traceback keeps nothing that was compiled.
+    # Later programs were not started, and the traceback keeps no compiled program.
     assert started[:3] == ["scaled0", "scaled1", "first"]
     assert len(started) < 5
     gc.collect()
@@ -153,7 +153,7 @@ def test_wrong_arguments(programs: Any, arguments: dict[str, Any], message: str)
         compile_programs(programs, **arguments)
 
 
-def test_one_program_is_no_list() -> None:
+def test_one_program_is_not_a_list() -> None:
     program: Any = scaled(1)
     with pytest.raises(ArgumentError, match="programs must be a list of programs, got Program"):
         compile_programs(program)
@@ -176,7 +176,7 @@ def test_ctrl_c_waits_for_what_is_in_flight_and_starts_no_more() -> None:
         def slow(request):
             started.append(request.program.name)
             if len(started) == 2:
-                time.sleep(0.5)  # until all wait in the queue
+                time.sleep(0.5)  # until the others are queued
                 signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
                 sent.set()
             assert sent.wait(60)
@@ -202,7 +202,7 @@ def test_ctrl_c_waits_for_what_is_in_flight_and_starts_no_more() -> None:
 
 
 class Terminal:
-    """A terminal, as far as tqdm looks."""
+    """A terminal for tqdm."""
 
     def __init__(self) -> None:
         self.text = ""
@@ -220,12 +220,12 @@ class Terminal:
 
 
 def use_terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
-    terminal = Terminal()  # no fixture: before each phase pytest sets its own stderr
+    terminal = Terminal()  # not in a fixture: pytest replaces stderr before each phase
     monkeypatch.setattr(sys, "stderr", terminal)
     return terminal
 
 
-def test_no_bar_where_stderr_is_no_terminal(
+def test_no_bar_without_a_terminal(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(batch, "_BAR_DELAY_SECONDS", 0)
@@ -233,7 +233,7 @@ def test_no_bar_where_stderr_is_no_terminal(
     assert capfd.readouterr().err == ""
 
 
-def test_no_bar_where_it_is_quick_or_not_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_bar_when_quick_or_disabled(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = use_terminal(monkeypatch)
     compile_programs([scaled(1)])
     monkeypatch.setattr(batch, "_BAR_DELAY_SECONDS", 0)
@@ -243,7 +243,7 @@ def test_no_bar_where_it_is_quick_or_not_wanted(monkeypatch: pytest.MonkeyPatch)
     compile_programs([scaled(1)])
 
 
-def test_a_bar_where_it_takes_long(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bar_when_compiling_takes_long(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = use_terminal(monkeypatch)
     compile_checked = compilation.compile_checked
     ready = threading.Event()
@@ -255,11 +255,11 @@ def test_a_bar_where_it_takes_long(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batch, "compile_checked", slow)
     monkeypatch.setattr(batch, "_BAR_DELAY_SECONDS", 0.2)
     compile_programs([scaled(1), scaled(2)], max_workers=2)
-    # It is there before any program has ended.
+    # The bar appears before the first program ends.
     assert "compiling:   0%" in terminal.text
     assert "2/2" in terminal.text
 
 
-def test_a_bar_that_is_wanted(capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_bar_on_request(capfd: pytest.CaptureFixture[str]) -> None:
     compile_programs([scaled(1), scaled(2)], progress=True)
     assert "compiling: 100%" in capfd.readouterr().err

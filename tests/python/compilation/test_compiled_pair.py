@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `compile_program` returns: a pair, whose misuse is answered with the remedy."""
+"""The pair that `compile_program` returns, and the errors for using it as an Executable."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""With a plugin of jaxlib's own version results have the bits of `jax.jit`."""
+"""A plugin of jaxlib's version gives the bits of `jax.jit`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], tuple[int, ...]]] = {
     "sort": (jnp.sort, (5000,)),
 }
 _FIRST = CPU_LIBRARIES[0]
-# What the default CPU plugin is built from, as its distribution's version says.
+# The default CPU plugin's distribution has the version of the jaxlib it is built from.
 IS_OWN_VERSION = metadata.version("lammps-jax-pjrt-cpu") == jaxlib.__version__
 
 

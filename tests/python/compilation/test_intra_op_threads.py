@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`compile_program(intra_op_threads=1)`: what it computes, on which threads, what it refuses."""
+"""`compile_program(intra_op_threads=1)`: results, threads, and errors."""
 
 from __future__ import annotations
 
@@ -59,10 +59,10 @@ def test_results_agree(library: str) -> None:
 
 @pytest.mark.parametrize("library", CPU_LIBRARIES)
 def test_one_thread_computes(library: str) -> None:
-    # Processor time is told apart by thread. The pool has two threads, on a machine with one
-    # processor too. A busy machine can leave the second one without work for a while, so the
-    # default gets several tries at showing it; with one thread every try counts. There is much to
-    # compute for each number, so that copies are little beside it wherever memory is slow.
+    # Measures processor time per thread. The pool has two threads, also on a machine with one
+    # processor. On a busy machine the second one may get no work for a while, so the default gets
+    # several tries; with one thread every try counts. Each element needs much computation, so that
+    # copies do not matter where memory is slow.
     output = run_with_plugin(
         library,
         """
@@ -75,7 +75,7 @@ def test_one_thread_computes(library: str) -> None:
             before = spent()
             for _ in range(10):
                 executable.run([x], out=out)
-            # Waiting for the result is a little work for the calling thread too.
+            # Waiting for the result costs the calling thread a little time.
             times = sorted(time - before.get(task, 0) for task, time in spent().items())
             return times[-2] / times[-1]
         cyxla.initialize(threads=2)
@@ -130,7 +130,7 @@ def test_a_plugin_that_does_not_know_an_option(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(compile_settings, "_FUSIONS_OPTION", "xla_cpu_no_such_option")
     executable, _ = compile_program(sine(), intra_op_threads=1)
     np.testing.assert_allclose(executable.run([[0, 1, 2]])[0], np.sin([0, 1, 2]), rtol=1e-6)
-    # Asked for by name it is an error.
+    # An explicit request is an error.
     with pytest.raises(CompileError, match="No such compile option: 'xla_cpu_no_such_option'"):
         compile_program(sine(), options={"xla_cpu_no_such_option": ""}, intra_op_threads=1)
 

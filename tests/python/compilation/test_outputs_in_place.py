@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`compile_program(outputs_in_place=True)`: equal results, and nothing of it in the signature."""
+"""`compile_program(outputs_in_place=True)`: equal results and an unchanged signature."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_the_parameters_that_are_added() -> None:
 
 
 def test_the_text_has_the_parameters_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Of an operation that the plugin's version is said not to have, the plugin is given the text.
+    # If the plugin's version lacks an operation, cyxla passes the program as text.
     program = lower(lambda x: (x.astype("float8_e4m3"), x * 2), [S((3,), "f4")], platform="cpu")
     older = runtime.runtime_info()._replace(stablehlo_version="1.0.0")
     monkeypatch.setattr(runtime, "runtime_info", lambda: older)

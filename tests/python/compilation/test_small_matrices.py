@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs of small matrices are compiled a second time by a rule on the program alone."""
+"""Whether a program of small matrices is compiled twice depends on the program only."""
 
 from __future__ import annotations
 
@@ -99,17 +99,20 @@ def wide(a: Any, b: Any) -> Any:
 @pytest.mark.parametrize(
     ("function", "size"),
     [
-        (product, 33),  # XLA makes no kernel of it
+        (product, 33),  # XLA does not make it a kernel
         (scan, 8),
-        (wide, 8),  # computes so much that the call does not matter
+        (wide, 8),  # computes so much that the cost of the call does not matter
         (products(12), 8),  # takes long to compile
         (products(4), 20),
         (lambda a, b: (a @ b, jnp.sort(a[0])), 8),
         (lambda a, b: a.T @ b.T, 8),
-        (jax.grad(lambda w, x: jnp.tanh(x @ w).sum()), 8),  # a transposed product stays one
+        (
+            jax.grad(lambda w, x: jnp.tanh(x @ w).sum()),
+            8,
+        ),  # a transposed product is a product
     ],
 )
-def test_what_cannot_pay_is_compiled_once(function: Callable[..., Any], size: int) -> None:
+def test_a_program_without_gain_is_compiled_once(function: Callable[..., Any], size: int) -> None:
     executable, statistics = cyxla.compile_program(lowered(function, size))
     assert executable.route == "pjrt"
     assert statistics.second_form_seconds is None
@@ -126,7 +129,7 @@ def test_what_cannot_pay_is_compiled_once(function: Callable[..., Any], size: in
         (lambda a, b: jnp.einsum("ij,jk->ik", a, b) + a[0] @ b, 8),
     ],
 )
-def test_what_pays_is_kept(function: Callable[..., Any], size: int) -> None:
+def test_a_faster_form_is_kept(function: Callable[..., Any], size: int) -> None:
     executable, statistics = cyxla.compile_program(lowered(function, size))
     assert executable.route == "direct"
     assert executable.route_reason == small_matrices.REASON
@@ -134,7 +137,7 @@ def test_what_pays_is_kept(function: Callable[..., Any], size: int) -> None:
     assert 0 < statistics.second_form_seconds < statistics.seconds
 
 
-def test_a_second_form_that_cannot_be_compiled_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_second_form_that_cannot_be_compiled_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     option = {"xla_there_is_no_such_option": True}
     for_small_matrices = compile_settings.Settings.for_small_matrices
 
@@ -160,7 +163,7 @@ def test_the_rule_is_bounded_by_the_size_of_the_program() -> None:
         }
 
     def most(rows: float, instructions: int) -> int:
-        """The most products that are compiled a second time."""
+        """The greatest number of products that is compiled twice."""
         counts = [
             n for n in range(1, 400) if small_matrices._pays(facts(n, rows, instructions), "")
         ]

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The direct route from C, on the real plugin: threads, memory, what may end meanwhile, and what a
-call must leave alone."""
+"""The direct route from C, with the real plugin: threads, memory, lifetimes, no allocations."""
 
 from __future__ import annotations
 
@@ -13,31 +12,20 @@ from typing import Any
 import pytest
 
 import cyxla
+from cpu_plugins import CPU_LIBRARIES
 from cyxla.dtypes import ElementType
 from support.arrays import place
 from support.cycles import PROGRAMS, Cycle, compiled, cycle_of, inputs_of
-from support.native import (
-    PLUGINS,
-    build_modules,
-    import_module,
-    run_tests_on_plugin,
-    run_with_modules,
-)
+from support.native import import_module, run_tests_on_plugin, run_with_modules
 
-# What join() returns first: no failures, no wrong results, no message.
+# The first results of join(): failures, wrong results and a message.
 _RIGHT = (0, 0, "")
 
 
 @pytest.fixture(scope="module")
-def modules(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the compiled modules."""
-    return build_modules(tmp_path_factory)
-
-
-@pytest.fixture(scope="module")
 def threads(modules: Path) -> ModuleType:
-    """The module direct_threads."""
-    return import_module(modules, "direct_threads")
+    """The module c_threads."""
+    return import_module(modules, "c_threads")
 
 
 @pytest.fixture(scope="module")
@@ -63,16 +51,16 @@ def run(
     **options: Any,
 ) -> tuple[int, int, str]:
     """Run one thread for each letter of `ways`; return failures, wrong results and a message."""
-    team = threads.start(executable, *cycle, ways, num_calls, **options)
-    failures, mismatches, message, *_ = threads.join(team, hold_gil=hold_gil)
-    return failures, mismatches, message
+    team = threads.start(((executable, *cycle),), ways, num_calls, **options)
+    done: tuple[int, int, str] = threads.join(team, hold_gil=hold_gil)[:3]
+    return done
 
 
 @pytest.mark.parametrize("name", ["rosenbrock", "sine"])
 def test_ten_million_calls_on_each_of_four_threads(
     threads: ModuleType, cycles: dict[str, Cycle], name: str, directs: dict[str, cyxla.Executable]
 ) -> None:
-    # The main thread keeps the GIL all the time.
+    # The main thread keeps the GIL.
     executable = directs[name]
     errors_before = cyxla.error_info().count
     assert run(threads, executable, cycles[name], "kkkk", 10_000_000, hold_gil=True) == _RIGHT
@@ -86,7 +74,7 @@ def test_every_way_to_call_at_once_while_python_calls_too(
     executable = directs[name]
     cycle = cycles[name]
     inputs = inputs_of(name)
-    team = threads.start(executable, *cycle, "kpmui", 1000 if name == "heat" else 500_000)
+    team = threads.start(((executable, *cycle),), "kpmui", 1000 if name == "heat" else 500_000)
     bound = executable.bind([place(inputs[0])])
     for step in range(1000):
         number = step % len(inputs)
@@ -100,7 +88,7 @@ def test_every_way_to_call_at_once_while_python_calls_too(
 def test_a_wrong_result_is_seen(
     threads: ModuleType, cycles: dict[str, Cycle], directs: dict[str, cyxla.Executable]
 ) -> None:
-    # One bit of one set, so the tests here would see one as well.
+    # One bit of one set is wrong.
     inputs, outputs = cycles["rosenbrock"]
     changed = bytes([outputs[2][0] ^ 1]) + outputs[2][1:]
     wrong = Cycle(inputs, (*outputs[:2], changed, *outputs[3:]))
@@ -111,13 +99,13 @@ def test_a_wrong_result_is_seen(
 def test_threads_that_keep_a_program_go_on_after_its_executable(
     threads: ModuleType, cycles: dict[str, Cycle]
 ) -> None:
-    for _ in range(5):  # the machine may be busy with the threads alone
+    for _ in range(5):  # on a busy machine the threads may end too early
         executable = compiled("rosenbrock", "direct")
-        team = threads.start(executable, *cycles["rosenbrock"], "kpmu", 2_000_000)
+        team = threads.start(((executable, *cycles["rosenbrock"]),), "kpmu", 2_000_000)
         del executable
         dropped_ns = time.monotonic_ns()
-        compiled("sine", "direct")  # frees programs that nobody keeps
-        *done, _, _, end_ns = threads.join(team)
+        compiled("sine", "direct")  # frees programs without references
+        *done, _, _, end_ns, _ = threads.join(team)
         assert tuple(done) == _RIGHT
         if end_ns > dropped_ns:
             return
@@ -127,17 +115,17 @@ def test_threads_that_keep_a_program_go_on_after_its_executable(
 def test_a_call_ends_well_though_the_last_reference_is_dropped_meanwhile(
     threads: ModuleType,
 ) -> None:
-    # One call that takes long, of a thread that does not keep the program.
+    # One long call, on a thread that does not retain the program.
     inputs, outputs = cycle_of("long")
     long = Cycle(inputs[:1], outputs[:1])
     for _ in range(20):
-        executable = compiled("long", "direct")  # frees programs that nobody keeps
-        team = threads.start(executable, *long, "k", 1, retains=False)
+        executable = compiled("long", "direct")  # frees programs without references
+        team = threads.start(((executable, *long),), "k", 1, retains=False)
         while not threads.is_inside(team):
             pass
         del executable
         dropped_ns = time.monotonic_ns()
-        *done, _, _, end_ns = threads.join(team)
+        *done, _, _, end_ns, _ = threads.join(team)
         assert tuple(done) == _RIGHT
         if end_ns > dropped_ns:
             return
@@ -178,7 +166,7 @@ def test_failures_are_counted_on_every_thread(
         done: tuple[int, str] = c_table.execute(executable, wrong, [0, 0], True, repeat=50_000)
         return done
 
-    team = threads.start(executable, *cycles["rosenbrock"], "kpmui", 50_000)
+    team = threads.start(((executable, *cycles["rosenbrock"]),), "kpmui", 50_000)
     with ThreadPoolExecutor(4) as pool:
         for num_elements, (failures, message) in zip(
             range(3, 7), pool.map(fail, range(3, 7)), strict=True
@@ -190,27 +178,27 @@ def test_failures_are_counted_on_every_thread(
 
 
 def test_nothing_is_allocated_and_no_lock_is_taken(modules: Path) -> None:
-    # In a process whose functions for both are replaced, those of all libraries together.
+    # In a process that preloads counting functions for both.
     (counter,) = modules.glob("count_allocations.*")
     run_with_modules(
         modules,
         """
-import direct_threads
+import c_threads
 from support.cycles import PROGRAMS, compiled, cycle_of
 
 def count(executable, cycle, way, num_calls=1016, warm_up=16):
-    team = direct_threads.start(executable, *cycle, way, num_calls, warm_up=warm_up)
-    *done, allocations, locks, _ = direct_threads.join(team)
+    team = c_threads.start(((executable, *cycle),), way, num_calls, warm_up=warm_up)
+    *done, allocations, locks, _, _ = c_threads.join(team)
     assert done == [0, 0, ""], done
     return allocations, locks
 
-# The counters count: the plugin's own route asks for memory in each call.
+# The counters work: the plugin's route allocates in each call.
 cycle = cycle_of("rosenbrock")
 allocations, _ = count(compiled("rosenbrock", "pjrt"), cycle, "k")
 assert allocations > 1000, allocations
 
-# So does the first call of a thread on the direct route, under a lock; but of a thread that takes
-# over what another left only for the thread itself.
+# The first call of a thread on the direct route allocates too, under a lock; a thread that takes
+# over an ended thread's slot allocates only for itself.
 executable = compiled("rosenbrock", "direct")
 first = count(executable, cycle, "k", 1, 0)
 assert first[0] > 5 and first[1] > 0, first
@@ -229,7 +217,7 @@ print("counted")
     )
 
 
-@pytest.mark.parametrize("plugin", PLUGINS[1:])
+@pytest.mark.parametrize("plugin", CPU_LIBRARIES[1:])
 def test_this_file_on_other_plugins(plugin: str) -> None:
-    # A process has one plugin, so the tests above run once more in another.
+    # A process has one plugin, so the tests above run again in another.
     run_tests_on_plugin(plugin, __file__, "not other_plugins and not ten_million", seconds=400)

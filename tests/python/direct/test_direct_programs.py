@@ -18,18 +18,18 @@ import pytest
 
 from child_process import run_process
 from cpu_plugins import CPU_LIBRARIES, variables
-from direct_table import PROGRAMS
 from serialized_steps import DIRECT_KINDS
+from support.programs.table import select
 
 pytestmark = pytest.mark.parametrize("library", CPU_LIBRARIES)
 
 SECONDS = 280
 
-# At least so many programs are called directly: two fewer than when this was written.
+# The least number of programs that are called directly: two fewer than when this was written.
 LEAST_DIRECT = {"pjrt_c_api_cpu_plugin.so": 171, "libpjrt_cpu.so": 174, "xla_cpu_pjrt.so": 176}
-# The older plugins drop jaxlib's handlers of the custom calls of linear algebra.
+# The older plugins drop jaxlib's handlers for linear algebra.
 MOST_UNCOMPILED = {"pjrt_c_api_cpu_plugin.so": 0, "libpjrt_cpu.so": 17, "xla_cpu_pjrt.so": 17}
-# Why programs that are all kernels and copies may be refused.
+# Permitted reasons to refuse programs that consist of kernels and copies.
 LIMITS = (
     "several work groups",
     "an array is larger than",
@@ -40,7 +40,7 @@ LIMITS = (
 
 @functools.cache
 def reports(library: str) -> dict[str, dict[str, Any]]:
-    """What became of each program with the plugin."""
+    """The result of each program with the plugin."""
     script = Path(__file__).parents[1] / "direct_comparison.py"
     try:
         ended = run_process(str(script), env=variables(library), seconds=SECONDS)
@@ -78,7 +78,7 @@ def named(library: str, route: str) -> dict[str, dict[str, Any]]:
 
 
 def test_every_bit_of_a_direct_call_is_the_plugins(library: str) -> None:
-    assert len(reports(library)) == len(PROGRAMS) >= 100
+    assert len(reports(library)) == len(select("direct")) >= 100
     wrong = [
         f"{name}: {failure}"
         for name, result in named(library, "direct").items()
@@ -91,7 +91,7 @@ def test_a_direct_program_has_no_reason_and_a_refused_one_has(library: str) -> N
     assert {name: r["reason"] for name, r in named(library, "direct").items() if r["reason"]} == {}
     refused = named(library, "pjrt")
     assert [name for name, result in refused.items() if len(result["reason"]) < 20] == []
-    # The cause is named: for what only the plugin runs by the kind of step.
+    # The reason names the kind of step that only the plugin runs, or a limit.
     words = {
         "ynn-fusion": "YNNPACK fusion",
         "dot": "matrix product",
@@ -125,7 +125,7 @@ def test_nearly_all_eligible_programs_are_called_directly(
     assert len(direct) >= LEAST_DIRECT[library], f"{text}\n{summary(library)}"
 
 
-def test_what_the_plugin_cannot_compile_is_no_more_than_known(library: str) -> None:
+def test_the_plugin_compiles_all_but_the_known_programs(library: str) -> None:
     uncompiled = {name: result["reason"] for name, result in named(library, "none").items()}
     text = "\n".join(f"{name}: {reason[:300]}" for name, reason in uncompiled.items())
     assert len(uncompiled) <= MOST_UNCOMPILED[library], text

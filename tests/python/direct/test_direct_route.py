@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which route a program takes, who decides, and where it is told."""
+"""Which route a program takes, who chooses it, and where cyxla reports it."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_loops_within_loops_are_not_run_for_hours_to_try_them() -> None:
 
     start = time.perf_counter()
     executable, _ = cyxla.compile_program(program(long, 3))
-    assert time.perf_counter() - start < 60  # one run takes days
+    assert time.perf_counter() - start < 60  # one execution takes days
     assert executable.route_reason == (
         "its loops, including nested ones, run more than 1000000 times, so calling it directly"
         " would not help"
@@ -170,7 +170,7 @@ def test_the_environment_leaves_direct_calls_on(value: str) -> None:
     assert printed[2].startswith("pjrt | step ")
 
 
-# The C library tells of each fork before it is made, also of those that are not Python's.
+# pthread_atfork reports every fork, also those that Python does not make.
 _COUNT_FORKS = (
     "import ctypes; forks = []; count = ctypes.CFUNCTYPE(None)(lambda: forks.append(1));"
     " ctypes.CDLL(None)['__register_atfork'](count, None, None, None)"
@@ -201,7 +201,7 @@ def test_without_child_processes_loops_are_refused() -> None:
 
 
 @pytest.mark.parametrize("value", ["yes", "2", "off", "NO-FORK", " "])
-def test_a_value_in_the_environment_that_is_none(value: str) -> None:
+def test_an_invalid_value_in_the_environment(value: str) -> None:
     (printed,) = _printed("show(simple)", CYXLA_DIRECT=value)
     assert printed == (
         f"ArgumentError | the environment variable CYXLA_DIRECT is {value!r}; it takes 0, 1 or"
@@ -231,7 +231,7 @@ def test_every_plugin_is_admitted(library: str) -> None:
         ("0", "  direct calls: no, the environment variable CYXLA_DIRECT is 0"),
     ],
 )
-def test_the_report_tells_whether_the_plugin_is_admitted(value: str | None, line: str) -> None:
+def test_the_report_shows_whether_the_plugin_is_admitted(value: str | None, line: str) -> None:
     ended = run_process("-m", "cyxla", env={} if value is None else {"CYXLA_DIRECT": value})
     assert ended.returncode == 0, ended.stderr
     assert line in ended.stdout.splitlines()
@@ -277,12 +277,12 @@ def test_the_kinds_of_steps_are_read_from_the_bytes() -> None:
         b"\xff" * 11,
     ],
 )
-def test_bytes_that_are_no_executable_are_refused(broken: bytes) -> None:
+def test_bytes_of_no_executable_are_refused(broken: bytes) -> None:
     with pytest.raises((ValueError, TypeError)):
         step_kinds(broken)
 
 
-# What cyxla itself does in a branch is compared, or the plugin executes the program.
+# cyxla compares both routes in every branch, or the plugin executes the program.
 
 
 def _rotated(x: Any) -> Any:
@@ -312,7 +312,7 @@ def test_branches_that_depend_on_numbers_are_reached(name: str) -> None:
 
 
 def test_a_branch_that_no_input_reaches_is_named() -> None:
-    # A sum that no test inputs have, and more than kernels behind it.
+    # No test inputs have this sum, and the branch contains more than kernels.
     unlikely = program(
         lambda x: jax.lax.cond(jnp.sum(x) == 12345.678, _tail, lambda x: x + 1, x), 8
     )

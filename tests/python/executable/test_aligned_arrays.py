@@ -15,7 +15,7 @@ import cyxla
 def test_aligned_empty_is_aligned_contiguous_and_writable(
     shape: int | tuple[int, ...], dtype: type
 ) -> None:
-    for _ in range(8):  # malloc's own addresses vary
+    for _ in range(8):  # malloc's addresses vary
         array = cyxla.aligned_empty(shape, dtype)
         assert array.shape == np.empty(shape).shape
         assert array.dtype == np.dtype(dtype)

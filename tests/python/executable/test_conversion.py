@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `run` converts in the extension has the bits, warnings and errors of `dtypes.convert`."""
+"""`run` converts arguments with the bits, warnings and errors of `dtypes.convert`."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _identity(target: np.dtype[Any], *shape: int) -> cyxla.Executable:
 
 
 def _attempt(convert: Callable[[], Any]) -> Any:
-    """The bytes that a conversion gives or the text of its error, and what it warned of."""
+    """The bytes or the error text of a conversion, and its warnings."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
@@ -61,7 +61,7 @@ def _check(value: Any, target: np.dtype[Any], *shape: int) -> None:
 
 
 def _layouts(values: np.ndarray[Any, Any]) -> list[np.ndarray[Any, Any]]:
-    """The same elements in memory of every kind; the last one has a dtype object of its own."""
+    """The same elements in every memory layout; the last one has a dtype object of its own."""
     spread = np.repeat(values, 3, axis=-1)[..., ::3]
     raw = np.empty(values.nbytes + 1, np.uint8)
     unaligned = raw[1:].view(values.dtype).reshape(values.shape)
@@ -178,7 +178,7 @@ def test_buffers(kind: str) -> None:
 
 
 def _quick_kinds() -> dict[str, Any]:
-    """What the extension converts by itself, to three doubles."""
+    """Arguments that the extension itself converts to three doubles."""
     ones = np.ones(3)
     return {
         "list": [1.0, 2, True],
@@ -231,7 +231,7 @@ def test_a_jax_array_is_read_when_it_is_ready_and_then_let_go() -> None:
 
 @pytest.mark.parametrize("target", ["f4", "f8"])
 def test_a_known_jax_array_that_other_code_deletes(target: str) -> None:
-    """What is remembered of a jax.Array that comes again is forgotten when it may be gone."""
+    """The cache entry of a jax.Array is dropped when the array may be freed."""
     add = build(lambda x, y: x[:3] + y, ((1000,), target), ((3,), "f8"))
     known = jnp.ones(1000)
     for _ in range(4):
@@ -247,7 +247,7 @@ def test_a_known_jax_array_that_other_code_deletes(target: str) -> None:
         add.run([known, Deleting()])
     with pytest.raises(ArgumentError, match=r"argument 0 .*has been deleted"):
         add.run([known, [0.0, 1.0, 2.0]])
-    for i in range(20):  # at addresses that were used before
+    for i in range(20):  # at reused addresses
         array = jnp.full(1000, float(i))
         for _ in range(3):
             assert add.run([array, [0.0, 1.0, 2.0]])[0].tolist() == [i, i + 1, i + 2]
@@ -258,7 +258,7 @@ def test_a_known_jax_array_that_other_code_deletes(target: str) -> None:
 
 
 def test_many_converted_arguments() -> None:
-    """More than fit on the stack, small ones and large ones."""
+    """More converted arguments than fit on the stack, small and large."""
     add = build(lambda *xs: sum(x.sum() for x in xs), *[((n,), "f8") for n in range(1, 60)])
     arguments = [[1.0] * n if n % 2 else np.ones(n, "f4") for n in range(1, 60)]
     assert add.run(arguments)[0] == sum(range(1, 60))

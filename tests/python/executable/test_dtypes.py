@@ -74,7 +74,7 @@ def test_array_type_sizes() -> None:
     assert str(array_type("f4", 3)) == "float32 of shape (3,)"
 
 
-# What NumPy's same_kind rule allows, spelled out: kind of the source, kinds it converts to.
+# NumPy's same_kind rule: the kind of the source, and the kinds it converts to.
 ALLOWED = {"b": "buifc", "u": "uifc", "i": "ifc", "f": "fc", "c": "c"}
 KIND_OF = {
     kind: {"PRED": "b", "BF16": "f"}.get(kind.name)
@@ -268,7 +268,7 @@ def test_python_values(value: object, target: str, expected: object) -> None:
 def test_refused(value: object, target: str, shape: tuple[int, ...], message: str) -> None:
     wanted = array_type(target, *shape)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # NumPy's own, for the masked scalar
+        warnings.simplefilter("ignore", UserWarning)  # NumPy's warning for the masked scalar
         with pytest.raises(ArgumentError, match=f"(?s){message}") as caught:
             convert(value, wanted, WHERE)
     assert f"{WHERE}: expected {wanted}, got " in str(caught.value)
@@ -332,7 +332,7 @@ def test_buffers_and_ranges() -> None:
     assert convert(range(3), array_type("i4", 3), WHERE).tolist() == [0, 1, 2]
 
 
-def test_what_a_foreign_array_raises_is_the_cause() -> None:
+def test_the_exception_of_a_foreign_array_is_the_cause() -> None:
     foreign = WithArray(RuntimeError("tensor requires grad"))
     with pytest.raises(
         ArgumentError, match=r"got WithArray that NumPy cannot read.*grad"

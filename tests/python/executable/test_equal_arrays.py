@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays that are used in place: dtypes that are equal but other objects, memmaps, bools."""
+"""Arrays that are used in place: with equal dtypes that are other objects, memmaps, bools."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def _as_lists(results: Any) -> list[Any]:
 
 
 @pytest.mark.parametrize("route", ["direct", "pjrt"])
-def test_bools_are_0_or_1_whatever_their_bytes(route: str) -> None:
+def test_bools_of_any_byte_are_0_or_1(route: str) -> None:
     program = cyxla.lower(_flags, [_S((3,), np.bool_)])
     executable, _ = cyxla.compile_program(program, route=route)
     byte_values = np.array([2, 0, 1], np.uint8)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The exceptions form one hierarchy, and are what callers outside of cyxla expect too."""
+"""The exceptions form one hierarchy, and derive from Python's exceptions too."""
 
 from __future__ import annotations
 

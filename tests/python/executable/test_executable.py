@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attributes of an Executable, its warnings, `bind`, and how it answers wrong uses."""
+"""Attributes of an Executable, its warnings, `bind`, and errors for wrong uses."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_narrowing_a_numpy_scalar_warns_and_may_be_an_error() -> None:
         (jnp.ones(3), "f4"),
     ],
 )
-def test_what_does_not_warn(value: Any, target: str) -> None:
+def test_cases_without_a_warning(value: Any, target: str) -> None:
     executable = build(lambda p: p, (np.shape(value), target))
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs that call Python: what they compute, on any thread, and what becomes of errors."""
+"""Programs that call Python: results, threads, and how errors propagate."""
 
 from __future__ import annotations
 
@@ -46,6 +46,7 @@ ALL_KINDS = """
     import threading
     import jax, jax.numpy as jnp, numpy as np, cyxla
     from jax.experimental import io_callback
+    from support.threads import run_all
 
     S = jax.ShapeDtypeStruct
     vector = S((2,), "f4")
@@ -123,10 +124,9 @@ ALL_KINDS = """
         for i in range(5):
             v = np.full(2, i, "f4")
             np.testing.assert_array_equal(called.run([v, m])[0], v)
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    [t.start() for t in threads]; [t.join() for t in threads]
+    run_all(*[work] * 4)
 
-    # On the plugin's own threads another program either runs or is refused; nothing waits forever.
+    # On the plugin's threads another program runs or is refused; nothing hangs.
     other = build(lambda v: jax.pure_callback(lambda a: np.asarray(a) + 1, vector, v), vector)
     def nested(a):
         return other.run([np.asarray(a)])[0]
@@ -144,8 +144,7 @@ ALL_KINDS = """
                 assert type(error.__cause__) is cyxla.UnsupportedError
             ended.append(i)
     ended = []
-    threads = [threading.Thread(target=work) for _ in range(3)]
-    [t.start() for t in threads]; [t.join() for t in threads]
+    run_all(*[work] * 3)
     assert len(ended) == 9, ended
     print("well", len(where) > 0)
 """
@@ -287,7 +286,7 @@ def test_wrong_results_are_errors() -> None:
         ((np.zeros((1, 2), "f4"),), "not float32 of shape"),
     ],
 )
-def test_results_are_checked_whatever_the_function(results: Any, message: str) -> None:
+def test_results_of_every_function_are_checked(results: Any, message: str) -> None:
     callback = host_callbacks.HostCallback(lambda: results, "here")
     failure = host_callbacks.answer(callback.number, (), ((np.dtype("f4"), (2,)),))
     assert isinstance(failure, host_callbacks.Failure)
@@ -344,7 +343,7 @@ def test_callbacks_may_execute_programs() -> None:
     np.testing.assert_array_equal(bound()[0], [4, 4])
 
 
-def test_what_lowering_binds_is_what_the_handlers_answer() -> None:
+def test_lowering_binds_the_targets_of_the_handlers() -> None:
     from cyxla import _runtime
     from cyxla.lowering import callbacks
 
@@ -394,7 +393,7 @@ def test_functions_go_with_the_last_that_needs_them() -> None:
 
 
 def test_nothing_stays_of_many_compilations_and_failures(monkeypatch: pytest.MonkeyPatch) -> None:
-    # pytest keeps what JAX logs of the failures, and with that the functions.
+    # pytest keeps JAX's log records of the failures, which keep the functions.
     monkeypatch.setattr(logging.getLogger("jax._src.callback"), "disabled", True)
     before = settled()
     program = cyxla.lower(raises, [VECTOR])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `run`, `out` and `bind` are given by mistake or on purpose: the right result or an error."""
+"""Invalid and hostile arguments of `run`, `out` and `bind`: the right result or an error."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class _Dlpack:
 
 
 class _Sequence:
-    """A sequence whose length is a lie."""
+    """A sequence with a wrong length."""
 
     def __init__(self, length: int) -> None:
         self.length = length
@@ -141,7 +141,7 @@ _WRONG_INPUTS: dict[str, Callable[[], Any]] = {
     "interface with negative shape": lambda: _interface(shape=(-4,)),
     "interface larger than its data": lambda: _interface(shape=(2**40,)),
     "interface of another type": lambda: _interface(typestr="<q9"),
-    "interface is no dict": lambda: _With(__array_interface__=3),
+    "interface is not a dict": lambda: _With(__array_interface__=3),
     "dlpack raises": lambda: _Dlpack(_raise),
     "dlpack gives none": lambda: _Dlpack(None),
     "dlpack gives another capsule": lambda: _Dlpack(cyxla._runtime._C_API),
@@ -198,7 +198,7 @@ def test_any_layout_gives_the_right_result(double: cyxla.Executable, kind: str) 
 
 
 @pytest.mark.parametrize("arrays", [None, 3, "x", _X, {0: _X}, iter([_X]), [], [_X, _X], ((_X,),)])
-def test_what_is_no_list_of_the_inputs(double: cyxla.Executable, arrays: Any) -> None:
+def test_invalid_lists_of_inputs(double: cyxla.Executable, arrays: Any) -> None:
     with pytest.raises(ArgumentError, match=r"argument|expected 1"):
         double.run(arrays)
     with pytest.raises(ArgumentError, match=r"argument|expected 1"):
@@ -219,7 +219,7 @@ _WRONG_OUTPUTS: dict[str, Callable[[], Any]] = {
     "spread": lambda: np.empty(8, "f4")[::2],
     "reversed": lambda: np.empty(4, "f4")[::-1],
     "broadcast": lambda: np.broadcast_to(np.float32(0), (4,)),
-    "one place": lambda: as_strided(np.empty(1, "f4"), (4,), (0,)),
+    "one address": lambda: as_strided(np.empty(1, "f4"), (4,), (0,)),
     "huge strides": lambda: as_strided(np.empty(1, "f4"), (4,), (2**60,), writeable=False),
     "subclass": lambda: np.empty(4, "f4").view(_BrokenSubclass),
     "masked": lambda: np.ma.empty(4, "f4"),
@@ -247,7 +247,7 @@ def test_outputs_that_share_memory() -> None:
         for call in (both.bind, lambda x, out: both.run(x, out=out)):
             with pytest.raises(ArgumentError, match="output 0 and output 1 share memory"):
                 call([_X], [first, second])
-    # A call may write over what it reads.
+    # A call may overwrite its inputs.
     for call in (both.bind, lambda x, out: lambda: both.run(x, out=out)):
         memory[:4] = _X
         call([memory[:4]], [memory[:4], memory[4:]])()
@@ -261,7 +261,7 @@ def test_a_conversion_that_changes_the_other_arguments() -> None:
 
     def disturb() -> Any:
         arguments.clear()
-        first.resize(1 << 20, refcheck=False)  # the memory that it had is freed
+        first.resize(1 << 20, refcheck=False)  # its memory is freed
         return _X
 
     arguments[1] = _Array(disturb)

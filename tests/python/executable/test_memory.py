@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory that stays resident does not grow with the number of calls, whatever they do."""
+"""Resident memory does not grow with the number of calls of any kind."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from support.native import PLUGINS, build_modules, plugin_variables, run_with_modules
+from cpu_plugins import CPU_LIBRARIES, variables
+from support.native import run_with_modules
 
-# Each way to call, as a function of the number of calls; the first item divides that number.
+# The ways to call, as functions of the number of calls, which the first item divides.
 _CALLS = """
 import numpy as np
 import jax.numpy as jnp
@@ -114,17 +115,11 @@ assert grown < 120 * 10 * 1024, grown
 """
 
 
-@pytest.fixture(scope="module")
-def modules(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the compiled modules."""
-    return build_modules(tmp_path_factory)
-
-
-@pytest.mark.parametrize("plugin", PLUGINS)
+@pytest.mark.parametrize("plugin", CPU_LIBRARIES)
 def test_calls_leave_nothing_behind(modules: Path, plugin: str) -> None:
-    num_calls = 200_000 if plugin == PLUGINS[0] else 40_000
+    num_calls = 200_000 if plugin == CPU_LIBRARIES[0] else 40_000
     code = f"NUM_CALLS = {num_calls}\n{_CALLS}"
-    run_with_modules(modules, code, env=plugin_variables(plugin), seconds=250)
+    run_with_modules(modules, code, env=variables(plugin), seconds=250)
 
 
 def test_compiled_programs_leave_nothing_behind(modules: Path) -> None:

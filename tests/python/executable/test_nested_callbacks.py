@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Callbacks that execute other programs, or their own, in more executions than the plugin takes."""
+"""Callbacks that execute other programs, or their own, beyond the plugin's limit of executions."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ import pytest
 from cpu_plugins import CPU_LIBRARIES, run_with_plugin
 
 _START = """
-    import collections, logging, threading, time
+    import collections, logging, time
     import jax, numpy as np, cyxla
+    from support.threads import run_all
     logging.disable()
 
     vector = jax.ShapeDtypeStruct((3,), "f4")
@@ -25,7 +26,7 @@ _START = """
 
 @pytest.mark.parametrize("library", CPU_LIBRARIES)
 def test_many_threads_whose_callbacks_execute(library: str) -> None:
-    # XLA:CPU has the 33rd execution wait for one to end; each of these waits for another one.
+    # In XLA:CPU the 33rd execution waits for one to end; each of these waits for another.
     output = run_with_plugin(
         library,
         _START
@@ -38,11 +39,9 @@ def test_many_threads_whose_callbacks_execute(library: str) -> None:
     def work():
         try:
             ended.append(outer.run([x])[0].tolist() == [2, 2, 2])
-        except cyxla.ExecutionError as error:  # where the plugin's own threads run callbacks
+        except cyxla.ExecutionError as error:  # if the plugin's threads run callbacks
             ended.append(type(error.__cause__) is cyxla.UnsupportedError)
-    threads = [threading.Thread(target=work) for _ in range(70)]
-    for thread in threads: thread.start()
-    for thread in threads: thread.join()
+    run_all(*[work] * 70)
     print(collections.Counter(ended))
     print(inner.run([x])[0])
 """,

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What numbers an execution gives: the caller's floating-point state neither changes nor matters,
-subnormal numbers are zero, and a one-thread program gives the same bits every time."""
+"""Results do not depend on the caller's floating-point state, nor change it; subnormal numbers are
+zero, and a one-thread program gives the same bits every time."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ import numpy as np
 import pytest
 
 import cyxla
+from cpu_plugins import CPU_LIBRARIES
 from support.arrays import Array, addresses, empty_outputs, place
 from support.cycles import compiled, inputs_of
-from support.native import PLUGINS, build_modules, import_module, run_tests_on_plugin
+from support.native import import_module, run_tests_on_plugin
 
-# Parts of MXCSR: all exceptions masked; rounding down, up, to zero; subnormal numbers become zero
-# as results and as operands; flags that are already set. The x87 unit's control word beside it.
+# Bits of MXCSR (all exceptions masked; rounding down, up, to zero; subnormal results and operands
+# become zero; flags that are already set), and the x87 control word.
 _MASKED, _X87 = 0x1F80, 0x037F
 _STATES = {
     "usual": (_MASKED, _X87),
@@ -37,12 +38,6 @@ _STATES = {
     "traps and rounding up": (0x4000, 0x0B40),
 }
 _TRAPS_BUT_INEXACT = (0x1100, 0x0B70)  # Python itself needs inexact, denormal and underflow
-
-
-@pytest.fixture(scope="module")
-def modules(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the compiled modules."""
-    return build_modules(tmp_path_factory)
 
 
 @pytest.fixture(scope="module")
@@ -71,18 +66,18 @@ def test_the_callers_floating_point_state_stays_and_does_not_matter(
     executable = executables[name, route]
     mxcsr, x87 = _STATES[state]
     outputs = empty_outputs(executable)
-    places = tuple(addresses(outputs))
+    destinations = tuple(addresses(outputs))
     for zero_copy in (False, True):
         for values in inputs_of(name):
             wanted = [array.tobytes() for array in executables[name, "pjrt"].run([values])]
             data = place(values)
             done = floating_point.execute(
-                executable, data.ctypes.data, places, zero_copy, mxcsr, x87
+                executable, data.ctypes.data, destinations, zero_copy, mxcsr, x87
             )
             assert done == (0, mxcsr, x87, 0)
             assert [output.tobytes() for output in outputs] == wanted
-            # An error's message is made of numbers and text in the caller's state.
-            failed = floating_point.execute(executable, 0, places, zero_copy, mxcsr, x87)
+            # The message of an error is formatted in the caller's state.
+            failed = floating_point.execute(executable, 0, destinations, zero_copy, mxcsr, x87)
             assert failed == (-1, mxcsr, x87, 0)
 
 
@@ -96,7 +91,7 @@ def _folded(x: Any) -> Any:
 @pytest.mark.parametrize(
     "state", [_STATES["up"], _STATES["down"], _STATES["flags"], _TRAPS_BUT_INEXACT]
 )
-def test_what_is_compiled_does_not_hang_on_the_callers_state(
+def test_compiled_code_does_not_depend_on_the_callers_state(
     floating_point: ModuleType, state: tuple[int, int]
 ) -> None:
     program = cyxla.lower(_folded, [jax.ShapeDtypeStruct((11,), "f4")])
@@ -120,7 +115,7 @@ def test_what_is_compiled_does_not_hang_on_the_callers_state(
 def test_subnormal_numbers_are_zero(
     floating_point: ModuleType, modules: Path, dtype: str, route: str
 ) -> None:
-    # As operands and as results, with their sign; what is only copied stays as it is.
+    # Operands and results, with their sign; copies are unchanged.
     with jax.enable_x64(True):
         program = cyxla.lower(lambda x: (x * 2, x / 4, x), [jax.ShapeDtypeStruct((6,), dtype)])
     executable, _ = cyxla.compile_program(program, route=route)
@@ -136,11 +131,11 @@ def test_subnormal_numbers_are_zero(
             executable, x.ctypes.data, tuple(addresses(outputs)), True, *_STATES[state]
         )
         assert [output.tobytes() for output in outputs] == wanted
-    assert tiny / 2 != 0  # not so outside of the program
+    assert tiny / 2 != 0  # they are not zero outside of the program
 
 
 def _mixed(x: Any) -> Any:
-    """A product, sums of many numbers, a normalisation and an order."""
+    """A matrix product, long sums, a normalisation and a sort."""
     weights = jnp.sin(jnp.arange(64.0 * 64)).reshape(64, 64)
     product = jnp.tanh(weights @ x)
     return product, jax.nn.softmax(product), jnp.sum(jnp.exp(x)), jnp.sort(x), jnp.cumsum(product)
@@ -167,7 +162,7 @@ def test_a_one_thread_program_gives_the_same_bits_every_time(
     with ThreadPoolExecutor(4) as pool:
         assert all(pool.map(runs, range(4)))
         assert all(pool.map(executions, range(4)))
-    # Compiled once more, it is the same program.
+    # A second compilation gives the same program.
     again, _ = cyxla.compile_program(program, route=route, intra_op_threads=1)
     assert [array.tobytes() for array in again.run([values])] == wanted
 
@@ -175,7 +170,7 @@ def test_a_one_thread_program_gives_the_same_bits_every_time(
 def _executed(
     floating_point: ModuleType, executable: cyxla.Executable, values: Array
 ) -> list[list[bytes]]:
-    """The outputs of executions that copy and that read in place, at several alignments."""
+    """The outputs of executions that copy or read in place, at several alignments."""
     bits = []
     for offset in (0, 4, 16, 32):
         data = place(values, offset)
@@ -193,7 +188,7 @@ def _executed(
     return bits
 
 
-@pytest.mark.parametrize("plugin", PLUGINS[1:])
+@pytest.mark.parametrize("plugin", CPU_LIBRARIES[1:])
 def test_this_file_on_other_plugins(plugin: str) -> None:
-    # A process has one plugin, so the tests above run once more in another.
+    # A process has one plugin, so the tests above run again in another.
     run_tests_on_plugin(plugin, __file__, "not other_plugins", seconds=200)

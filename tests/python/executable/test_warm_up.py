@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`Executable.warm_up`: what a first call makes is there before the call that counts."""
+"""`Executable.warm_up` does the work of the first call in advance."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table of FFI targets: what is taken, what is refused, and what reaches the plugin when."""
+"""The table of FFI targets: which are accepted or rejected, and when they are registered."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _capsule(address: int) -> object:
 
 
 class _Plugin:
-    """Stands for the plugin: remembers what it is given, and may refuse a name."""
+    """Stands for the plugin: records registrations, and may refuse a name."""
 
     def __init__(self, refused: str | None = None) -> None:
         self.given: list[tuple[str, str, int]] = []
@@ -41,13 +41,13 @@ class _Plugin:
         return (0, 5 if name == "newer" else 2), (0, 2)
 
     def own(self) -> list[tuple[str, str, int]]:
-        """Return what it was given, without the handlers of jaxlib."""
+        """The registrations, without the handlers of jaxlib."""
         return [target for target in self.given if "_ffi" not in target[0]]
 
 
 @pytest.fixture
 def table() -> Any:
-    """The module with a table of its own: that of the process must stay as it is."""
+    """The module with a table of its own, to leave the table of the process unchanged."""
     spec = importlib.util.spec_from_file_location("ffi_of_this_test", targets.__file__)
     assert spec is not None
     assert spec.loader is not None
@@ -138,7 +138,7 @@ def table() -> Any:
         ),
     ],
 )
-def test_what_is_refused(
+def test_invalid_registrations_are_refused(
     table: Any,
     name: Any,
     target: Any,
@@ -279,7 +279,7 @@ def test_one_handler_of_jaxlibs_that_is_refused_leaves_the_others(table: Any) ->
     assert table.registration("lapack_dpotrf_ffi").is_usable
 
 
-def test_what_became_of_each_target(table: Any) -> None:
+def test_the_result_of_each_target(table: Any) -> None:
     plugin = _Plugin(refused="bad")
     table.register_ffi_target("newer", _capsule(8))
     table.register_ffi_target("elsewhere", _capsule(8), "cuda")

@@ -27,7 +27,7 @@ def run(name):
 
 @pytest.fixture(scope="module")
 def prelude(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The start of a script, with the handlers compiled."""
+    """The start of a script, with the handlers' library."""
     source = (Path(__file__).parents[1] / "ffi_handlers.c").read_text()
     library = tmp_path_factory.mktemp("ffi") / "handlers.so"
     build_library(library, source, jax.ffi.include_dir())
@@ -73,7 +73,7 @@ print(run("late"))
 
 
 def test_the_default_runtime_has_the_handlers_of_jaxlib_and_the_users(prelude: str) -> None:
-    # Nobody calls initialize here: compile_program does.
+    # compile_program calls initialize.
     printed = run_code(
         prelude
         + """
@@ -89,7 +89,7 @@ print(np.round(executable.run([np.array([[4.0, 1.0], [1.0, 3.0]])])[0].astype("f
 
 
 def test_linear_algebra_runs_where_nothing_was_ever_lowered(tmp_path: Path) -> None:
-    # JAX fills in the pointers to LAPACK whenever it lowers a call; here only cyxla can have.
+    # JAX sets the pointers to LAPACK when it lowers a call; here only cyxla can have set them.
     program = tmp_path / "program.pickle"
     run_code(f"""
         import pickle, jax, jax.numpy as jnp, cyxla

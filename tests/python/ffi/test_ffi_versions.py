@@ -82,7 +82,7 @@ def test_handlers_of_newer_versions(library: str, handlers: str) -> None:
 
 @pytest.mark.parametrize("library", CPU_LIBRARIES)
 def test_linear_algebra_equals_jax(library: str) -> None:
-    # Handlers of jaxlib's are newer than two of the three plugins with the jaxlib of today.
+    # jaxlib's handlers are newer than two of the three plugins.
     printed = run_with_plugin(
         library,
         """

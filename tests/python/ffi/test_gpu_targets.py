@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The handlers of JAX's GPU packages are listed, from packages of the same layout."""
+"""The handlers of JAX's GPU packages are listed; the packages here have the same layout."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _package(site: Path, name: str, version: str, **modules: str) -> None:
 
 @pytest.fixture(autouse=True)
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder that is the only one with packages; it has jaxlib's metadata."""
+    """The only folder with packages, which has jaxlib's metadata."""
     only_site(monkeypatch, tmp_path)
     for package in (name for names in PACKAGES.values() for name in names):
         for module in ("", *(f".{module}" for module in _MODULES)):
@@ -104,7 +104,7 @@ def test_a_module_without_its_libraries_leaves_the_others(site: Path) -> None:
     _package(site, "jax_rocm7_plugin", "0.12.0", _solver=failing)
     with pytest.warns(RuntimeWarning) as caught:
         targets = list(gpu_targets("rocm"))
-    # The name that the sparse module has too is then free.
+    # The name, which the sparse module has too, is then free.
     assert [target.target for target in targets if target.name.startswith("cusolver")] == ["again"]
     assert len(targets) == 8
     assert str(caught[0].message) == (

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What modules built against cyxla rely on: the include folders, and the refusal of another ABI."""
+"""Modules built against cyxla: the include folders, and the error for another ABI."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_another_version_is_refused(difference: int) -> None:
 
 
 @pytest.mark.parametrize("version", [None, "1", 1.0, True, b"1", np.int32(1)])
-def test_what_is_no_version_is_refused(version: object) -> None:
+def test_invalid_versions_are_refused(version: object) -> None:
     with pytest.raises(AbiError) as caught:
         cyxla.check_abi(version)  # type: ignore[arg-type]
     assert str(caught.value) == (
@@ -79,7 +79,7 @@ def test_neither_numpy_nor_jax_nor_the_extension_nor_a_plugin_is_needed() -> Non
     printed = run_code(f"""
         import sys
         for name in ("numpy", "jax", "jaxlib", "ml_dtypes", "cyxla._runtime"):
-            sys.modules[name] = None  # an import of it fails
+            sys.modules[name] = None  # makes its import fail
         import cyxla
         cyxla.check_abi({_runtime.ABI_VERSION})
         try:
@@ -127,7 +127,7 @@ def test_a_package_without_its_headers_says_so(tmp_path: Path) -> None:
 
 
 def test_checking_is_quick() -> None:
-    # It runs at the import of every module built against cyxla.
+    # The import of every module built against cyxla calls it.
     code = f"""
         import cyxla, time
         cyxla.check_abi({_runtime.ABI_VERSION})

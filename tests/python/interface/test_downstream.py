@@ -39,7 +39,7 @@ starts = np.random.default_rng(0).normal(size=(6, 5))
 def install(
     folder: Path, env: Mapping[str, str] | None = None, options: tuple[str, ...] = ()
 ) -> Path:
-    """Build a copy of the package in the folder and return where it was installed."""
+    """Build a copy of the package in the folder and return the folder it was installed into."""
     source, site = folder / "source", folder / "site"
     shutil.copytree(_SOURCES, source)
     command: list[str | Path] = [sys.executable, "-m", "pip", "install", "--no-build-isolation"]
@@ -63,13 +63,13 @@ def install(
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the package is installed. pip checks that this cyxla is one that it asks for."""
+    """The folder with the package installed; pip checks its requirement of cyxla."""
     return install(tmp_path_factory.mktemp("minima"), options=("--check-build-dependencies",))
 
 
 def test_its_threads_run_a_program_while_the_main_thread_holds_the_gil(site: Path) -> None:
-    # A waiting Python thread asks for the GIL after the switch interval, which no call reaches:
-    # so it beats only where the GIL is released, as it is in the sleep.
+    # A waiting Python thread requests the GIL after the switch interval, which no call reaches, so
+    # it beats only while the GIL is released, for example in the sleep.
     run_with_modules(
         site,
         _PRELUDE
@@ -105,7 +105,7 @@ assert cyxla.error_info().count == 0
     )
 
 
-def test_failures_on_its_threads_are_told(site: Path) -> None:
+def test_failures_on_its_threads_are_reported(site: Path) -> None:
     run_with_modules(
         site,
         _PRELUDE
@@ -132,8 +132,8 @@ np.testing.assert_array_equal(minima.descend(function, starts, 0.1, 0), starts)
 
 
 def test_it_is_refused_when_it_was_built_against_another_abi_version(tmp_path: Path) -> None:
-    # The other version has another struct too, which Cython alone does not notice. Its package has
-    # no extension module, and jax cannot be imported: building needs neither.
+    # The other version has another struct too, which Cython does not notice. Building needs neither
+    # the extension module, which its package lacks, nor jax, which cannot be imported.
     own = _runtime.ABI_VERSION
     other = tmp_path / "other"
     package = Path(cyxla.get_include()[1], "cyxla")

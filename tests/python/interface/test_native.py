@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Executing from C: memory anywhere, arrays of every shape and type, and inputs that are wrong."""
+"""Executing from C: memory at any address, arrays of every shape and type, and wrong inputs."""
 
 from __future__ import annotations
 
@@ -17,18 +17,13 @@ import pytest
 from jax.extend.mlir.dialects import stablehlo
 
 import cyxla
+from cpu_plugins import CPU_LIBRARIES
 from cyxla import _runtime, dtypes
 from cyxla.dtypes import ElementType
 from support.arrays import Array, addresses, build, described, empty_outputs, place
-from support.native import PLUGINS, build_modules, import_module, run_tests_on_plugin
+from support.native import run_tests_on_plugin
 
 OFFSETS = (0, 1, 4, 16, 32, 63)
-
-
-@pytest.fixture(scope="module")
-def c_table(tmp_path_factory: pytest.TempPathFactory) -> ModuleType:
-    """The module that is written in C."""
-    return import_module(build_modules(tmp_path_factory), "c_table")
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +40,7 @@ def execute(
     zero_copy: bool = True,
     output_offset: int = 0,
 ) -> list[Array]:
-    """Execute once, which must succeed and leave the inputs alone, and return the outputs."""
+    """Execute once, check that it succeeds and leaves the inputs alone, and return the outputs."""
     before = [array.tobytes() for array in arrays]
     outputs = empty_outputs(executable, output_offset)
     done = c_table.execute(executable, described(arrays), addresses(outputs), zero_copy)
@@ -283,7 +278,7 @@ def test_shapes_at_the_edge(c_table: ModuleType, shape: str, zero_copy: bool) ->
             assert array.shape == value
         else:
             np.testing.assert_array_equal(array, value)
-    # NULL stands for memory of no bytes, and for a list of no items.
+    # Empty arrays and lists may be NULL.
     bare_inputs = [
         (address if count else 0, type_, count) for address, type_, count in described(arrays)
     ]
@@ -314,7 +309,7 @@ def test_donated_inputs_stay_the_callers(c_table: ModuleType, offset: int, size:
 
 
 def donating_module(form: str) -> bytes:
-    """A program x -> x + x that donates its input, which those of `lower` do not."""
+    """A program x -> x + x that donates its input, unlike programs of `lower`."""
     lowered = jax.jit(lambda x: x + x, donate_argnums=0).lower(jax.ShapeDtypeStruct((16,), "f4"))
     if form == "text":
         text = lowered.as_text()
@@ -327,7 +322,7 @@ def donating_module(form: str) -> bytes:
 
 
 @pytest.mark.parametrize("form", ["text", "bytecode"])
-def test_inputs_stay_the_callers_whatever_the_program_says(c_table: ModuleType, form: str) -> None:
+def test_inputs_of_a_donating_program_stay_the_callers(c_table: ModuleType, form: str) -> None:
     program = cyxla.lower(lambda x: 2 * x, [jax.ShapeDtypeStruct((16,), "f4")])
     program = dataclasses.replace(program, stablehlo=donating_module(form))
     executable, _ = cyxla.compile_program(program, route="pjrt")
@@ -352,7 +347,7 @@ def test_every_element_type(c_table: ModuleType, element_type: ElementType, offs
     dtype = dtypes.dtype_of(element_type)
     executable = build(lambda x: (x, x[::-1]), ((16,), dtype))
     assert executable.input_types == (cyxla.ArrayType(element_type, (16,)),)
-    # Bytes that are no NaN in any type: those need not keep their bits.
+    # Bytes that are not NaN in any type, because NaN need not keep its bits.
     pattern = np.random.default_rng(0).integers(0, 112, 16 * dtype.itemsize, np.uint8)
     x = place((pattern % 2 if dtype == np.bool_ else pattern).view(dtype), offset)
     same, reversed_ = execute(c_table, executable, [x])
@@ -431,7 +426,7 @@ def test_last_error_is_cut_to_the_buffer(c_table: ModuleType, line: cyxla.Execut
     assert c_table.last_error(None) == (len(encoded), b"")
 
 
-@pytest.mark.parametrize("plugin", PLUGINS[1:])
+@pytest.mark.parametrize("plugin", CPU_LIBRARIES[1:])
 def test_this_file_on_other_plugins(plugin: str) -> None:
-    # A process has one plugin, so the tests above run once more in another.
+    # A process has one plugin, so the tests above run again in another.
     run_tests_on_plugin(plugin, __file__, "not other_plugins", seconds=250)

@@ -7,13 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from support.native import PLUGINS, build_modules, plugin_variables, run_with_modules
+from cpu_plugins import CPU_LIBRARIES, variables
+from support.native import run_with_modules
 
 _CODE = """
 import gc, logging, threading, weakref
 import numpy as np
 import jax, jax.numpy as jnp
-import cyxla, c_callbacks
+import cyxla, c_table, c_threads
+from support.arrays import addresses, described
 
 logging.disable(logging.CRITICAL)  # JAX logs each failure
 vector, matrix = jax.ShapeDtypeStruct((2,), "f4"), jax.ShapeDtypeStruct((200, 200), "f4")
@@ -28,38 +30,50 @@ def double(a):
 def cheap(v, m):
     return jax.pure_callback(double, vector, v)
 
-def heavy(v, m):  # so that the plugin may call back on a thread of its own
+def heavy(v, m):  # the plugin may call back on a thread of its own
     m = jax.lax.fori_loop(0, 4, lambda _, a: jnp.tanh(a @ a), m)
     return jax.pure_callback(double, vector, v + 0 * m[0, :2])
 
 x, m = np.array([1, 2], "f4"), np.eye(200, dtype="f4")
-outputs = np.zeros((4, 2), "f4")
-addresses = tuple(row.ctypes.data for row in outputs)
+output = np.zeros(2, "f4")
+wanted = (np.array([2, 4], "f4").tobytes(),)
 stop = threading.Event()
 
-def busy():  # takes the GIL whenever it can
+def busy():  # competes for the GIL
     while not stop.is_set():
         sum(range(200))
 
-assert c_callbacks.accepts(cyxla.compile_program(cyxla.lower(jnp.sin, [vector]))[0])
+def needs_python(executable):
+    return c_table.describe(c_table.program_spec(executable))["flags"] == 1
+
+def execute(executable, repeat, num_threads, hold_gil):
+    # Without threads it executes on this one; threads have arrays of their own.
+    if num_threads == 0:
+        output[:] = 0
+        done = c_table.execute(
+            executable, described([x, m]), addresses([output]), True, repeat, hold_gil=hold_gil)
+        assert done[0] > 0 or output.tobytes() == wanted[0]
+        return done
+    program = (executable, (x.tobytes() + m.tobytes(),), wanted)
+    team = c_threads.start((program,), "k" * num_threads, repeat, max_failures=repeat)
+    failures, mismatches, message, *_ = c_threads.join(team)
+    assert mismatches == 0
+    return failures, message
+
+assert not needs_python(cyxla.compile_program(cyxla.lower(jnp.sin, [vector]))[0])
 for function in (cheap, heavy):
     executable, _ = cyxla.compile_program(cyxla.lower(function, [vector, matrix]))
-    assert not c_callbacks.accepts(executable)
-    given = (x.ctypes.data, m.ctypes.data)
+    assert needs_python(executable)
     for with_busy in (False, True):
         stop.clear()
         other = threading.Thread(target=busy)
         if with_busy:
             other.start()
         for threads, hold_gil in ((0, False), (0, True), (1, False), (4, False)):
-            outputs[:] = 0
-            done = c_callbacks.execute(executable, given, addresses, 3, threads, hold_gil)
+            done = execute(executable, 3, threads, hold_gil)
             assert done == (0, ""), done
-            assert (outputs[: max(threads, 1)] == [2, 4]).all(), outputs
             x[0] = -1
-            failures, message = c_callbacks.execute(
-                executable, given, addresses, 1, threads, hold_gil
-            )
+            failures, message = execute(executable, 1, threads, hold_gil)
             x[0] = 1
             assert failures == max(threads, 1)
             assert "ValueError in the host callback pure_callback at" in message, message
@@ -67,10 +81,10 @@ for function in (cheap, heavy):
         stop.set()
         if with_busy:
             other.join()
-assert len(threads_seen) > 2  # C threads are known to Python while they call it
+assert len(threads_seen) > 2  # Python knows C threads while they call it
 assert cyxla.error_info().count == 2 * 2 * (1 + 1 + 1 + 4)
 
-# What native callers' callbacks raise goes at once, whatever Python waits for meanwhile.
+# Exceptions of native callers' callbacks are freed at once, even while Python waits.
 class Kept(Exception):
     pass
 
@@ -109,7 +123,7 @@ waiting = threading.Thread(target=wait)
 waiting.start()
 assert inside.wait(60)
 for executable in (cheap, heavy):
-    failures, message = c_callbacks.execute(executable, given, addresses, 50, 2, False)
+    failures, message = execute(executable, 50, 2, False)
     assert failures == 100
     assert message.endswith("failed") and message.isprintable() and "#" not in message, message
     gc.collect()
@@ -121,12 +135,6 @@ assert causes == [Kept], causes
 """
 
 
-@pytest.fixture(scope="module")
-def modules(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the compiled modules."""
-    return build_modules(tmp_path_factory)
-
-
-@pytest.mark.parametrize("plugin", PLUGINS)
+@pytest.mark.parametrize("plugin", CPU_LIBRARIES)
 def test_callbacks_from_c(modules: Path, plugin: str) -> None:
-    run_with_modules(modules, _CODE, env=plugin_variables(plugin))
+    run_with_modules(modules, _CODE, env=variables(plugin))

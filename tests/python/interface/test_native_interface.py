@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rest of the C interface: importing the table, lifetimes, errors; and the classes for C++."""
+"""The rest of the C interface: importing the table, lifetimes and errors; and the C++ classes."""
 
 from __future__ import annotations
 
@@ -19,29 +19,18 @@ import numpy as np
 import pytest
 
 import cyxla
+from cpu_plugins import CPU_LIBRARIES, variables
 from cyxla import _runtime, dtypes
 from cyxla.dtypes import ElementType
 from support.arrays import ALIGNMENT, addresses, build, described, place
-from support.native import PLUGINS, build_modules, import_module, plugin_variables, run_with_modules
+from support.native import import_module, run_with_modules
 
 F32 = int(ElementType.F32)
 
 
 @pytest.fixture(scope="module")
-def modules(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the compiled modules."""
-    return build_modules(tmp_path_factory)
-
-
-@pytest.fixture(scope="module")
-def c_table(modules: Path) -> ModuleType:
-    """The module that is written in C."""
-    return import_module(modules, "c_table")
-
-
-@pytest.fixture(scope="module")
 def cpp(modules: Path) -> ModuleType:
-    """The module that is written in C++."""
+    """The module cpp_classes."""
     return import_module(modules, "cpp_classes")
 
 
@@ -85,7 +74,7 @@ def test_only_an_executable_has_a_spec(c_table: ModuleType) -> None:
         c_table.program_spec_of_null()
 
 
-def test_the_spec_tells_the_signature(c_table: ModuleType) -> None:
+def test_the_spec_has_the_signature(c_table: ModuleType) -> None:
     executable = build(
         lambda a, b: ((a @ b).sum(axis=0), b.shape[0] > 1), ((2, 3), "f4"), ((3, 5), "f4")
     )
@@ -156,7 +145,7 @@ SPEC_SIZE = 18 * ctypes.sizeof(ctypes.c_void_p)
 
 
 class Forged(ctypes.Structure):
-    """The head of the table, which is all that the import looks at."""
+    """The head of the table, which the import checks."""
 
     _fields_ = (
         ("struct_size", ctypes.c_size_t),
@@ -167,7 +156,7 @@ class Forged(ctypes.Structure):
 
 @pytest.fixture
 def forge(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """Replaces the capsule of the table by one with another version and other sizes."""
+    """Replace the table's capsule by one with another version and other sizes."""
     new_capsule = ctypes.pythonapi.PyCapsule_New
     new_capsule.restype = ctypes.py_object
     new_capsule.argtypes = (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
@@ -254,7 +243,7 @@ def test_a_longer_table_or_spec_is_accepted(c_table: ModuleType, forge: Any) -> 
         assert c_table.import_table() == found
 
 
-def test_what_is_no_table_is_refused(
+def test_an_invalid_table_is_refused(
     c_table: ModuleType, forge: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in (b"another.capsule", b"", None):
@@ -292,12 +281,12 @@ def test_aligned_memory(c_table: ModuleType) -> None:
 
 @pytest.mark.parametrize(
     ("plugin", "options"),
-    [(PLUGINS[0], {"asynchronous": True}), *((plugin, {}) for plugin in PLUGINS)],
+    [(CPU_LIBRARIES[0], {"asynchronous": True}), *((plugin, {}) for plugin in CPU_LIBRARIES)],
 )
 def test_an_execution_has_ended_when_it_returns(
     modules: Path, plugin: str, options: dict[str, bool]
 ) -> None:
-    # Plugins may run a large program on threads of their own.
+    # A plugin may run a large program on its own threads.
     run_with_modules(
         modules,
         f"""
@@ -326,7 +315,7 @@ def test_an_execution_has_ended_when_it_returns(
                 np.testing.assert_allclose(got[0], expected[0], rtol=1e-3)
                 np.testing.assert_allclose(got[1], expected[1], rtol=1e-3, atol=1e-4)
         """,
-        env=plugin_variables(plugin),
+        env=variables(plugin),
     )
 
 
@@ -366,7 +355,7 @@ def test_cpp_element_types_are_pjrts(cpp: ModuleType) -> None:
     assert len(numbers) == 13
 
 
-def test_there_is_no_executable_without_a_program() -> None:
+def test_an_executable_needs_a_program() -> None:
     executable = build(lambda x: x + 1, ((2,), "f4"))
     for class_, maker in (
         (cyxla.Executable, "compile_program"),

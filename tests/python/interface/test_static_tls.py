@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The extension's share of static TLS, the C library's small reserve for loaded libraries."""
+"""The extension's use of static TLS, which the C library reserves for loaded libraries."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_the_extension_takes_two_words_of_static_tls() -> None:
 
 
 def test_libraries_with_static_tls_load_beside_it(tmp_path: Path) -> None:
-    """Libraries with 136 bytes each, as libgomp has, until the reserve is used up."""
+    """Libraries with 136 bytes each, like libgomp, until the reserve is used up."""
     source = tmp_path / "tls.c"
     source.write_text(
         '__attribute__((tls_model("initial-exec"))) __thread char block[136];\n'

@@ -24,7 +24,7 @@ LIMIT = LARGE_CONSTANTS_BYTES
 
 
 def lower_with(*constants: Any) -> list[warnings.WarningMessage]:
-    """What lowering a function of these constants warns of."""
+    """The warnings of lowering a function of these constants."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         lower(lambda x: (x, *map(jnp.asarray, constants)), [S((), "f4")], platform="cpu", name="f")
@@ -89,7 +89,7 @@ def test_the_time_of_finding_them_grows_with_their_number(constant: str) -> None
         stablehlo.portable_artifact(module, "main")
         return time.process_time() - start
 
-    # Eight times the constants took 64 times as long when each printed its whole function.
+    # When each constant printed its function, eight times the constants took 64 times as long.
     tries = [(seconds(500), seconds(4000)) for _ in range(3)]
     assert min(large for _, large in tries) < 24 * min(small for small, _ in tries)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`lower`: what it accepts, and what stays as it was."""
+"""`lower`: its arguments, functions and platforms, and its lack of side effects."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ from cyxla.errors import ArgumentError, LoweringError, PluginError
 from cyxla.lowering import lower
 from cyxla.plugins import discovery
 from cyxla.program import Program, ProgramArray
+from support.threads import run_all
 
 S = jax.ShapeDtypeStruct
 lower_module = importlib.import_module("cyxla.lowering.lower")  # the package has the function
@@ -86,7 +87,7 @@ def test_bare_argument(arguments: Any, given: str) -> None:
         ),
     ],
 )
-def test_argument_that_is_no_array(argument: Any, message: str, remedy: str) -> None:
+def test_arguments_that_are_not_arrays(argument: Any, message: str, remedy: str) -> None:
     with pytest.raises(ArgumentError, match=message) as caught:
         lower(lambda x, p: x, [S((), "f4"), argument])
     assert remedy in str(caught.value)
@@ -176,14 +177,14 @@ def test_not_callable() -> None:
         ("a\ud800", r"name 'a\\ud800' cannot be written in UTF-8: surrogates not allowed"),
     ],
 )
-def test_a_name_that_is_none(name: Any, message: str) -> None:
+def test_an_invalid_name(name: Any, message: str) -> None:
     with pytest.raises(ArgumentError, match=message):
         lower(jnp.sin, [S((3,), "f4")], name=name)
     assert lower(jnp.sin, [S((3,), "f4")], name="größe").name == "größe"
 
 
 @pytest.mark.parametrize("x64", ["no", 1, 0.0])
-def test_x64_that_is_no_bool(x64: Any) -> None:
+def test_an_invalid_x64(x64: Any) -> None:
     with pytest.raises(ArgumentError, match="x64 must be True, False or None, got"):
         lower(lambda x: x, [S((2,), "f4")], x64=x64)
 
@@ -210,7 +211,7 @@ def raises(x: Any) -> Any:
         (lambda x: jax.lax.psum(x, "i"), [S((), "f4")], NameError, "unbound axis name: i"),
     ],
 )
-def test_what_the_trace_raises_is_the_cause(
+def test_the_exception_of_the_trace_is_the_cause(
     function: Any, arguments: list[Any], cause: type[Exception], message: str
 ) -> None:
     with pytest.raises(LoweringError, match=f"(?s){message}") as caught:
@@ -240,7 +241,7 @@ def test_unknown_platform() -> None:
 
 @pytest.fixture
 def unsearched(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """No plugin is loaded, and none was looked for; what a test finds is forgotten."""
+    """A process without a plugin, that has not searched for one; restored after the test."""
     monkeypatch.setattr(runtime, "current_platform", lambda: None)
     lower_module._found_platform.cache_clear()
     yield
@@ -289,7 +290,7 @@ def test_a_platform_of_an_installed_plugin_is_known(monkeypatch: pytest.MonkeyPa
     assert lower(jnp.sin, [S((), "f4")], platform="other").platform == "other"
 
 
-# What stays as it was.
+# Side effects.
 
 
 def test_jit_works_as_before() -> None:
@@ -332,11 +333,7 @@ def test_threads_lower_the_same_function_at_once() -> None:
         start.wait(60)
         results[index] = lower(function, [S((3, 3), dtypes[index])], platform="cpu")
 
-    threads = [threading.Thread(target=work, args=(index,)) for index in range(len(dtypes))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(120)
+    run_all(*(functools.partial(work, index) for index in range(len(dtypes))))
     for dtype, program in zip(dtypes, results, strict=True):
         assert program is not None
         assert program == lower(function, [S((3, 3), dtype)], platform="cpu")

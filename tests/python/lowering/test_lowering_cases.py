@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ways in which neighbours of this project go wrong without a word, run to their result.
+"""Cases in which similar projects give wrong results silently.
 
-What a program may not contain is in test_lowering_refusals.py; here programs run.
+The programs run; test_lowering_refusals.py has the programs that are rejected.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def build(function: Callable[..., Any], *arguments: Any) -> cyxla.Executable:
     return cyxla.compile_program(cyxla.lower(function, arguments))[0]
 
 
-# Unused arguments keep their place.
+# Unused arguments keep their position.
 
 
 def test_an_unused_argument_keeps_its_place() -> None:
@@ -56,7 +56,7 @@ def test_every_set_of_used_arguments(jit: Callable[..., Any], used: tuple[bool, 
     assert f.run(arrays)[0] == expected
 
 
-# 64 bits stay 64 bits.
+# 64-bit dtypes.
 
 
 def test_float64_is_computed_in_float64() -> None:
@@ -86,7 +86,7 @@ def test_every_wide_dtype_keeps_its_bits(dtype: str, value: Any) -> None:
     assert less.tolist() == [value - 1, value - 1]
 
 
-# Containers are flattened in JAX's order, which the program tells.
+# Containers are flattened in JAX's order.
 
 
 def test_dictionaries_are_sorted_and_none_disappears() -> None:
@@ -145,7 +145,7 @@ def test_closed_over_arrays(flag: str) -> None:
     assert output.split() == ["2.0"]
 
 
-# Donation takes nothing away.
+# Donation does not delete arrays.
 
 
 @pytest.mark.parametrize("donated", [0, 1, (0, 1)])
@@ -175,7 +175,7 @@ def test_results_are_independent_of_arguments_and_of_each_other(offset: int, siz
     raw = np.zeros(size * 4 + 128, np.uint8)
     start = -raw.ctypes.data % 64 + offset
     x = raw[start : start + 4 * size].view("f4")
-    for value in (3.0, 4.0):  # the second call meets memory that the first has seen
+    for value in (3.0, 4.0):  # the second call gets the memory of the first
         x[:] = value
         results = f.run([x])
         x[:] = -1
@@ -246,7 +246,7 @@ def test_zero_strides() -> None:
     np.testing.assert_array_equal(f.run([np.broadcast_to(np.float32(5), (4,))])[0], [10] * 4)
 
 
-# Linear algebra calls handlers that jaxlib ships.
+# Linear algebra calls jaxlib's handlers.
 
 LINALG = jnp.linalg
 FUNCTIONS = {
@@ -282,7 +282,7 @@ def test_linear_algebra(name: str, dtype: str) -> None:
 
 
 def test_a_process_that_lowers_nothing_runs_linear_algebra() -> None:
-    """The handlers call SciPy's LAPACK through pointers that nothing but cyxla has filled in."""
+    """The handlers call SciPy's LAPACK through pointers that only cyxla sets."""
     program = cyxla.lower(jnp.linalg.solve, [S((2, 2), "f4"), S((2,), "f4")])
     code = f"""
         import pickle, sys
@@ -294,7 +294,7 @@ def test_a_process_that_lowers_nothing_runs_linear_algebra() -> None:
     assert run_code(code).strip() == "[0.25, 0.25] False"
 
 
-# Numbers in a list are a pytree of scalars to JAX, and seldom what was meant.
+# To JAX a list of numbers is a pytree of scalars, which is seldom intended.
 
 
 def test_numbers_in_a_list_stay_a_pytree_where_the_function_takes_them() -> None:

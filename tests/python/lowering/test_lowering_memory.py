@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lowering again and again, "once for each size", keeps nothing in memory."""
+"""Repeated lowering, for example once for each size, does not leak."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What native callers could not call, `lower` refuses by name: nothing hidden gets through."""
+"""`lower` rejects programs that native callers could not call, and names the reason."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ S = jax.ShapeDtypeStruct
 def refusal(function: Callable[..., Any], *arguments: Any, **options: Any) -> str:
     with pytest.raises(LoweringError) as caught:
         lower(function, arguments, **options)
-    assert not isinstance(caught.value.__cause__, LoweringError)  # told once
+    assert not isinstance(caught.value.__cause__, LoweringError)  # warns once
     return str(caught.value)
 
 
-# 64-bit leaves are honoured, whatever the global setting.
+# 64-bit leaves keep their dtype under every global setting.
 
 WIDE = ["f8", "i8", "u8", "c16"]
 
@@ -91,7 +91,7 @@ def test_symbolic_dimensions_are_refused(dimension: str) -> None:
 
 
 class Shaped:
-    """An array of a user's own, as far as its shape and dtype."""
+    """A user's array class, with shape and dtype only."""
 
     def __init__(self, shape: tuple[Any, ...]) -> None:
         self.shape = shape
@@ -99,7 +99,7 @@ class Shaped:
 
 
 @pytest.mark.parametrize("dimension", [2.7, "3", None, -1, np.float32(2)])
-def test_a_dimension_that_is_none(dimension: Any) -> None:
+def test_an_invalid_dimension(dimension: Any) -> None:
     with pytest.raises(ArgumentError) as caught:
         lower(lambda x, y: x, [S((3,), "f4"), [Shaped((2, dimension))]])
     assert str(caught.value) == (
@@ -120,7 +120,7 @@ def test_an_array_that_nothing_can_hold() -> None:
 
 @pytest.mark.parametrize("flag", ["0", "1"])
 @pytest.mark.parametrize("warm", [False, True])
-def test_closed_over_arrays_are_no_parameters(flag: str, warm: bool) -> None:
+def test_closed_over_arrays_are_not_parameters(flag: str, warm: bool) -> None:
     output = run_code(
         f"""
         import numpy as np, jax, jax.numpy as jnp
@@ -270,7 +270,7 @@ def test_host_calls_are_refused_where_they_stand(
     function: Callable[..., Any], wrap: Callable[..., Any]
 ) -> None:
     if function in (prints_in_order, calls_io) and wrap is in_cond:
-        function = prints  # JAX itself has no ordered effects in cond
+        function = prints  # JAX has no ordered effects in cond
     message = refusal(wrap(function), S((), "f4"), platform="cuda")
     line = function.__code__.co_firstlineno + 1
     assert f"{HOST_CALLS[function]} at {__file__}:{line}" in message

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Typed PRNG keys as arguments and results: uint32 arrays with a dimension more."""
+"""Typed PRNG keys as arguments and results: uint32 arrays with one more dimension."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The functions of cyxla's C table for tests in Python: addresses are integers, 0 is NULL.
+/* The functions of cyxla's C table for tests in Python; addresses are integers, 0 is NULL.
  *
- * Functions that execute return (failures, message): how many of the calls returned -1, and what
- * last_error() then said on the thread that made them.
+ * Functions that execute return (failures, message): how many calls returned -1, and the message of
+ * last_error() on their thread.
  */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -26,7 +26,7 @@ typedef struct Job {
   char message[kMessageSize];
 } Job;
 
-/* What Python passed as inputs and outputs. */
+/* The inputs and outputs that Python passed. */
 typedef struct Arrays {
   cyxla_input inputs[kMaxArrays];
   void* outputs[kMaxArrays];
@@ -60,11 +60,13 @@ static int run_job_on_thread(Job* job) {
   return 0;
 }
 
-static PyObject* finish_job(Job* job, int on_thread) {
+static PyObject* finish_job(Job* job, int on_thread, int hold_gil) {
   if (on_thread) {
     if (run_job_on_thread(job) < 0) {
       return NULL;
     }
+  } else if (hold_gil) {
+    run_job(job);
   } else {
     Py_BEGIN_ALLOW_THREADS;
     run_job(job);
@@ -130,16 +132,18 @@ static int parse_outputs(PyObject* sequence, Arrays* arrays) {
   return 0;
 }
 
-/* Reads (spec, inputs, outputs, zero_copy); None stands for a NULL list. */
-static int parse_job(PyObject* args, PyObject* kwargs, Job* job, Arrays* arrays, int* on_thread) {
-  static char* names[] = {"spec", "inputs", "outputs", "zero_copy", "repeat", "on_thread", NULL};
+/* Reads (spec, inputs, outputs, zero_copy, repeat=1, on_thread=False, hold_gil=False); None stands
+ * for a NULL list. */
+static int parse_job(PyObject* args, PyObject* kwargs, Job* job, Arrays* arrays, int* on_thread,
+                     int* hold_gil) {
+  static char* names[] = {"spec",   "inputs",    "outputs",  "zero_copy",
+                          "repeat", "on_thread", "hold_gil", NULL};
   PyObject *inputs = NULL, *outputs = NULL;
   memset(job, 0, sizeof *job);
   memset(arrays, 0, sizeof *arrays);
   job->repeat = 1;
-  *on_thread = 0;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O&OOp|np", names, to_spec, &job->spec, &inputs,
-                                   &outputs, &job->zero_copy, &job->repeat, on_thread) ||
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O&OOp|npp", names, to_spec, &job->spec, &inputs,
+                                   &outputs, &job->zero_copy, &job->repeat, on_thread, hold_gil) ||
       (inputs != Py_None && parse_inputs(inputs, arrays) < 0) ||
       (outputs != Py_None && parse_outputs(outputs, arrays) < 0)) {
     if (!PyErr_Occurred()) {
@@ -156,17 +160,19 @@ static PyObject* py_execute(PyObject* self, PyObject* args, PyObject* kwargs) {
   (void)self;
   Job job;
   Arrays arrays;
-  int on_thread = 0;
-  return parse_job(args, kwargs, &job, &arrays, &on_thread) < 0 ? NULL
-                                                                : finish_job(&job, on_thread);
+  int on_thread = 0, hold_gil = 0;
+  if (parse_job(args, kwargs, &job, &arrays, &on_thread, &hold_gil) < 0) {
+    return NULL;
+  }
+  return finish_job(&job, on_thread, hold_gil);
 }
 
 static PyObject* py_prepare(PyObject* self, PyObject* args, PyObject* kwargs) {
   (void)self;
   Job job;
   Arrays arrays;
-  int on_thread = 0;
-  if (parse_job(args, kwargs, &job, &arrays, &on_thread) < 0) {
+  int on_thread = 0, hold_gil = 0;
+  if (parse_job(args, kwargs, &job, &arrays, &on_thread, &hold_gil) < 0) {
     return NULL;
   }
   return from_address(cyxla->prepare(job.spec, job.inputs, job.outputs, job.zero_copy));
@@ -185,7 +191,7 @@ static PyObject* py_call(PyObject* self, PyObject* args, PyObject* kwargs) {
     return NULL;
   }
   job.call = to_address(call);
-  return finish_job(&job, on_thread);
+  return finish_job(&job, on_thread, 0);
 }
 
 static PyObject* py_call_null(PyObject* self, PyObject* unused) {

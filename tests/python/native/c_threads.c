@@ -1,33 +1,58 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Threads that Python does not know, calling programs x -> scale * x + shift and checking every
- * result.
+/* Teams of threads that Python does not know. They execute programs on inputs that change with
+ * every call, and compare every bit of every output.
  *
- * Thread t prepares its arrays in one of four ways, by t % 4: aligned and read in place, copied,
- * misaligned, and as a prepared call for each program. Call c runs program c % n of the n programs,
- * on new inputs each time.
+ * A program comes with up to kMaxSets sets of inputs and the expected outputs of each; a set is one
+ * bytes object, array after array. Call c of thread t runs program c modulo their number, on set
+ * c + t modulo the number of sets. A letter says how a thread calls:
+ *
+ *   k  keeps its arrays, which are aligned
+ *   c  has the inputs copied (zero_copy = 0)
+ *   p  uses a prepared call of the arrays
+ *   m  alternates between eight groups of arrays
+ *   u  keeps its arrays at odd addresses
+ *   a  keeps its arrays at addresses aligned to four bytes
+ *   i  writes the first output of the first input's size over that input, which is copied
  */
+#define _GNU_SOURCE
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <cyxla/cyxla_import.h>
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <time.h>
 
-enum { kMaxPrograms = 8, kMessageSize = 1024, kMisaligned = 4 };
+enum { kMaxArrays = 8, kMaxSets = 64, kMaxGroups = 8, kMaxPrograms = 8, kMessageSize = 1024 };
+enum { kUnwritten = 0xa5 };
 
 static const cyxla_api* cyxla;
 
+/* Defined by count_allocations.c; NULL unless that library is preloaded. */
+static void (*count_begin)(void);
+static void (*count_end)(int64_t* allocations, int64_t* locks);
+
 typedef struct Program {
-  const cyxla_program_spec* spec;
-  float scale;
-  float shift;
+  const cyxla_program_spec* spec; /* without `retains` invalid once the last call returns */
+  size_t num_inputs, num_outputs;
+  size_t input_bytes[kMaxArrays], output_bytes[kMaxArrays];
+  PyObject* keep[2]; /* own the bytes of the sets */
+  const char* inputs[kMaxSets];
+  const char* outputs[kMaxSets];
+  size_t num_sets;
 } Program;
 
 typedef struct Worker {
   pthread_t thread;
   const struct Team* team;
   size_t index;
+  char way;
+  void* first_output; /* of the first program, once it is allocated; atomic */
   int64_t failures;
   int64_t mismatches;
+  int64_t allocations;
+  int64_t locks;
+  int64_t end_ns; /* CLOCK_MONOTONIC when the last call returned */
   char message[kMessageSize];
 } Worker;
 
@@ -36,254 +61,325 @@ typedef struct Team {
   Program programs[kMaxPrograms];
   size_t num_programs;
   int64_t num_calls;
-  int pause_for_start;
+  int64_t warm_up; /* calls that are not counted */
+  int64_t max_failures;
+  int retains;
+  int together;
   pthread_barrier_t start;
   size_t num_workers;
   Worker* workers;
 } Team;
 
-/* One thread's arrays, and the prepared calls of those threads that use them. */
+/* One thread's arrays for one program. */
 typedef struct Arrays {
-  void* memory;
-  float* x;
-  float* y;
-  size_t num_elements;
-  cyxla_input input;
-  void* output;
-  cyxla_call* calls[kMaxPrograms];
+  char* memory;
+  size_t num_groups;
+  cyxla_input inputs[kMaxGroups][kMaxArrays];
+  void* outputs[kMaxGroups][kMaxArrays];
+  cyxla_call* call;
 } Arrays;
 
-static int make_arrays(Arrays* arrays, const Worker* worker) {
-  const Team* team = worker->team;
-  const size_t way = worker->index % 4;
-  const size_t bytes = team->programs[0].spec->input_bytes[0];
-  const size_t stride = (bytes / CYXLA_ALIGNMENT + 2) * CYXLA_ALIGNMENT;
-  memset(arrays, 0, sizeof *arrays);
-  arrays->memory = cyxla->aligned_memory(2 * stride);
+static size_t room(size_t size_bytes) {
+  return (size_bytes / CYXLA_ALIGNMENT + 2) * CYXLA_ALIGNMENT;
+}
+
+static size_t sum(const size_t* sizes, size_t count) {
+  size_t total = 0;
+  for (size_t i = 0; i < count; ++i) {
+    total += sizes[i];
+  }
+  return total;
+}
+
+static int make_arrays(Arrays* arrays, const Program* program, char way) {
+  const cyxla_program_spec* spec = program->spec;
+  const size_t total = sum(program->input_bytes, program->num_inputs) +
+                       sum(program->output_bytes, program->num_outputs) +
+                       2 * CYXLA_ALIGNMENT * (program->num_inputs + program->num_outputs);
+  arrays->num_groups = way == 'm' ? kMaxGroups : 1;
+  arrays->memory = cyxla->aligned_memory(arrays->num_groups * total);
   if (arrays->memory == NULL) {
     return -1;
   }
-  char* base = (char*)arrays->memory + (way == 2 ? kMisaligned : 0);
-  arrays->x = (float*)(void*)base;
-  arrays->y = (float*)(void*)(base + stride);
-  arrays->num_elements = team->programs[0].spec->input_elements[0];
-  arrays->input =
-      (cyxla_input){arrays->x, team->programs[0].spec->input_types[0], arrays->num_elements};
-  arrays->output = arrays->y;
-  for (size_t p = 0; way == 3 && p < team->num_programs; ++p) {
-    arrays->calls[p] = cyxla->prepare(team->programs[p].spec, &arrays->input, &arrays->output, 1);
-    if (arrays->calls[p] == NULL) {
+  char* next = arrays->memory + (way == 'u' ? 1 : way == 'a' ? 4 : 0);
+  for (size_t group = 0; group < arrays->num_groups; ++group) {
+    for (size_t i = 0; i < program->num_inputs; ++i) {
+      arrays->inputs[group][i] = (cyxla_input){next, spec->input_types[i], spec->input_elements[i]};
+      next += room(program->input_bytes[i]);
+    }
+    int must_share = way == 'i';
+    for (size_t i = 0; i < program->num_outputs; ++i) {
+      const int shares = must_share && program->output_bytes[i] == program->input_bytes[0];
+      must_share = must_share && !shares;
+      arrays->outputs[group][i] = shares ? (void*)(uintptr_t)arrays->inputs[group][0].data : next;
+      next += room(program->output_bytes[i]);
+    }
+    if (must_share) {
       return -1;
     }
   }
+  if (way == 'p') {
+    arrays->call = cyxla->prepare(spec, arrays->inputs[0], arrays->outputs[0], 1);
+    return arrays->call == NULL ? -1 : 0;
+  }
   return 0;
 }
 
-static void drop_arrays(Arrays* arrays) {
-  for (size_t p = 0; p < kMaxPrograms; ++p) {
-    cyxla->discard(arrays->calls[p]);
+/* Calls once; returns 0, 1 for a wrong result, or -1 for an error. */
+static int call_and_check(const Worker* worker, const Program* program, const Arrays* arrays,
+                          int64_t number) {
+  const size_t set = ((size_t)number + worker->index) % program->num_sets;
+  const size_t group = (size_t)number % arrays->num_groups;
+  const cyxla_input* inputs = arrays->inputs[group];
+  void* const* outputs = arrays->outputs[group];
+  const char* source = program->inputs[set];
+  for (size_t i = 0; i < program->num_inputs; ++i) {
+    memcpy((void*)(uintptr_t)inputs[i].data, source, program->input_bytes[i]);
+    source += program->input_bytes[i];
   }
-  cyxla->free_aligned(arrays->memory);
-}
-
-/* One call with inputs of its own: 0, or 1 for a wrong result, or -1. */
-static int call_and_check(const Worker* worker, const Arrays* arrays, int64_t number) {
-  const size_t p = (size_t)number % worker->team->num_programs;
-  const Program* program = &worker->team->programs[p];
-  for (size_t i = 0; i < arrays->num_elements; ++i) {
-    /* Small whole numbers, so that every result is exact. */
-    arrays->x[i] = (float)(((int64_t)worker->index * 131 + number * 7 + (int64_t)i) % 1000);
-    arrays->y[i] = -1.0F;
-  }
-  const int result =
-      arrays->calls[p] != NULL
-          ? cyxla->call(arrays->calls[p])
-          : cyxla->execute(program->spec, &arrays->input, &arrays->output, worker->index % 4 != 1);
+  const int result = arrays->call != NULL
+                         ? cyxla->call(arrays->call)
+                         : cyxla->execute(program->spec, inputs, outputs,
+                                          worker->way != 'i' && worker->way != 'c');
   if (result != 0) {
     return -1;
   }
-  for (size_t i = 0; i < arrays->num_elements; ++i) {
-    const float expected_x =
-        (float)(((int64_t)worker->index * 131 + number * 7 + (int64_t)i) % 1000);
-    if (arrays->x[i] != expected_x ||
-        arrays->y[i] != program->scale * expected_x + program->shift) {
-      return 1;
-    }
+  int differs = 0;
+  const char* wanted = program->outputs[set];
+  for (size_t i = 0; i < program->num_outputs; ++i) {
+    differs |= memcmp(outputs[i], wanted, program->output_bytes[i]) != 0;
+    wanted += program->output_bytes[i];
   }
-  return 0;
+  source = program->inputs[set];
+  for (size_t i = 0; worker->way != 'i' && i < program->num_inputs; ++i) {
+    differs |= memcmp(inputs[i].data, source, program->input_bytes[i]) != 0;
+    source += program->input_bytes[i];
+  }
+  return differs;
 }
 
 static void* run_worker(void* argument) {
   Worker* worker = argument;
   Team* team = (Team*)worker->team;
-  Arrays arrays;
-  if (make_arrays(&arrays, worker) != 0) {
-    worker->failures = 1;
+  Arrays* arrays = calloc(team->num_programs, sizeof *arrays); /* the stack may be small */
+  for (size_t p = 0; p < team->num_programs; ++p) {
+    if (make_arrays(&arrays[p], &team->programs[p], worker->way) != 0) {
+      worker->failures = team->max_failures;
+    }
   }
-  if (team->pause_for_start) {
+  memset(arrays[0].outputs[0][0], kUnwritten, team->programs[0].output_bytes[0]);
+  __atomic_store_n(&worker->first_output, arrays[0].outputs[0][0], __ATOMIC_RELEASE);
+  if (team->together) {
     pthread_barrier_wait(&team->start);
   }
-  for (int64_t number = 0; number < team->num_calls && worker->failures == 0; ++number) {
-    const int result = call_and_check(worker, &arrays, number);
+  for (int64_t c = 0; c < team->num_calls && worker->failures < team->max_failures; ++c) {
+    const size_t p = (size_t)c % team->num_programs;
+    if (c == team->warm_up && count_begin != NULL) {
+      count_begin();
+    }
+    const int result = call_and_check(worker, &team->programs[p], &arrays[p], c);
     worker->failures += result < 0;
     worker->mismatches += result > 0;
   }
+  if (count_end != NULL) {
+    count_end(&worker->allocations, &worker->locks);
+  }
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  worker->end_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
   if (worker->failures > 0) {
     cyxla->last_error(worker->message, sizeof worker->message);
   }
-  drop_arrays(&arrays);
   for (size_t p = 0; p < team->num_programs; ++p) {
-    cyxla->release(team->programs[p].spec);
+    cyxla->discard(arrays[p].call);
+    cyxla->free_aligned(arrays[p].memory);
+    if (team->retains) {
+      cyxla->release(team->programs[p].spec);
+    }
   }
+  free(arrays);
   return NULL;
 }
 
+static int start_workers(Team* team, const char* ways, size_t stack_bytes) {
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  if (stack_bytes > 0 && pthread_attr_setstacksize(&attributes, stack_bytes) != 0) {
+    PyErr_SetString(PyExc_ValueError, "no stack of that size");
+    return -1;
+  }
+  pthread_barrier_init(&team->start, NULL, (unsigned)team->num_workers);
+  for (size_t t = 0; t < team->num_workers; ++t) {
+    team->workers[t] = (Worker){.team = team, .index = t, .way = ways[t]};
+    for (size_t p = 0; team->retains && p < team->num_programs; ++p) {
+      cyxla->retain(team->programs[p].spec);
+    }
+    if (pthread_create(&team->workers[t].thread, &attributes, run_worker, &team->workers[t]) != 0) {
+      Py_FatalError("cannot create a thread");
+    }
+  }
+  pthread_attr_destroy(&attributes);
+  return 0;
+}
+
 static void destroy_team(Team* team) {
-  pthread_barrier_destroy(&team->start);
+  for (size_t p = 0; p < team->num_programs; ++p) {
+    Py_XDECREF(team->programs[p].keep[0]);
+    Py_XDECREF(team->programs[p].keep[1]);
+  }
   free(team->workers);
   free(team);
 }
 
-/* Each thread keeps the programs with a retain of its own. */
-static int start_workers(Team* team) {
-  for (size_t t = 0; t < team->num_workers; ++t) {
-    team->workers[t].team = team;
-    team->workers[t].index = t;
-    for (size_t p = 0; p < team->num_programs; ++p) {
-      cyxla->retain(team->programs[p].spec);
+/* Reads the addresses of a tuple of bytes objects that all have one size. */
+static int parse_sets(PyObject* sets, size_t size_bytes, const char** result, size_t num_sets) {
+  for (size_t i = 0; i < num_sets; ++i) {
+    PyObject* set = PyTuple_GetItem(sets, (Py_ssize_t)i);
+    if (set == NULL || !PyBytes_Check(set) || (size_t)PyBytes_GET_SIZE(set) != size_bytes) {
+      PyErr_SetString(PyExc_ValueError, "a set is not the bytes of all arrays");
+      return -1;
     }
-    if (pthread_create(&team->workers[t].thread, NULL, run_worker, &team->workers[t]) != 0) {
-      Py_FatalError("cannot create a thread");
-    }
+    result[i] = PyBytes_AS_STRING(set);
   }
   return 0;
 }
 
-/* Joins all threads and frees the team: (calls that failed, wrong results, a failed thread's last
- * message). */
-static void join_workers(Team* team, int64_t* failures, int64_t* mismatches, char* message) {
-  *failures = 0;
-  *mismatches = 0;
-  message[0] = '\0';
-  for (size_t t = 0; t < team->num_workers; ++t) {
-    const Worker* worker = &team->workers[t];
-    pthread_join(worker->thread, NULL);
-    *failures += worker->failures;
-    *mismatches += worker->mismatches;
-    if (worker->failures > 0) {
-      memcpy(message, worker->message, kMessageSize);
-    }
+static int parse_program(PyObject* item, Program* program) {
+  PyObject *executable = NULL, *sets[2] = {NULL, NULL};
+  if (!PyArg_ParseTuple(item, "OO!O!", &executable, &PyTuple_Type, &sets[0], &PyTuple_Type,
+                        &sets[1])) {
+    return -1;
   }
-  destroy_team(team);
+  const cyxla_program_spec* spec = cyxla->program_spec(executable);
+  if (spec == NULL) {
+    return -1;
+  }
+  program->spec = spec;
+  program->num_sets = (size_t)PyTuple_GET_SIZE(sets[0]);
+  if (program->num_sets > kMaxSets || spec->num_inputs > kMaxArrays ||
+      spec->num_outputs > kMaxArrays) {
+    PyErr_SetString(PyExc_ValueError, "too many sets or arrays");
+    return -1;
+  }
+  program->num_inputs = spec->num_inputs;
+  program->num_outputs = spec->num_outputs;
+  memcpy(program->input_bytes, spec->input_bytes, spec->num_inputs * sizeof(size_t));
+  memcpy(program->output_bytes, spec->output_bytes, spec->num_outputs * sizeof(size_t));
+  program->keep[0] = Py_NewRef(sets[0]);
+  program->keep[1] = Py_NewRef(sets[1]);
+  if (parse_sets(sets[0], sum(spec->input_bytes, spec->num_inputs), program->inputs,
+                 program->num_sets) < 0) {
+    return -1;
+  }
+  return parse_sets(sets[1], sum(spec->output_bytes, spec->num_outputs), program->outputs,
+                    program->num_sets);
 }
 
-/* programs: a sequence of (executable, scale, shift). */
-static Team* parse_team(PyObject* programs, Py_ssize_t num_threads, long long num_calls,
-                        int pause_for_start) {
-  const Py_ssize_t num_programs = PySequence_Size(programs);
-  if (num_programs < 1 || num_programs > kMaxPrograms || num_threads < 1) {
-    PyErr_SetString(PyExc_ValueError, "one to eight programs and at least one thread");
+/* start(programs, ways, num_calls, *, warm_up=0, stack_bytes=0, retains=True, together=False,
+ *       max_failures=1) -> address of the team, for is_inside() and join().
+ *
+ * `programs` is a tuple of (executable, inputs, outputs). There is one thread for each letter of
+ * `ways`; Python goes on meanwhile. With `retains` each thread retains the programs, with
+ * `together` all threads make their first call at once. A thread ends after `max_failures`. */
+static PyObject* py_start(PyObject* self, PyObject* args, PyObject* kwargs) {
+  static char* names[] = {"programs", "ways",     "num_calls",    "warm_up", "stack_bytes",
+                          "retains",  "together", "max_failures", NULL};
+  (void)self;
+  PyObject* programs = NULL;
+  const char* ways = NULL;
+  long long num_calls = 0, warm_up = 0, max_failures = 1;
+  Py_ssize_t stack_bytes = 0;
+  int retains = 1, together = 0;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!sL|$LnppL", names, &PyTuple_Type, &programs,
+                                   &ways, &num_calls, &warm_up, &stack_bytes, &retains, &together,
+                                   &max_failures)) {
     return NULL;
   }
-  Team* team = calloc(1, sizeof *team);
-  team->workers = calloc((size_t)num_threads, sizeof *team->workers);
-  team->num_workers = (size_t)num_threads;
-  team->num_programs = (size_t)num_programs;
-  team->num_calls = num_calls;
-  team->pause_for_start = pause_for_start;
-  pthread_barrier_init(&team->start, NULL, (unsigned)num_threads);
-  for (Py_ssize_t p = 0; p < num_programs; ++p) {
-    PyObject* item = PySequence_GetItem(programs, p);
-    PyObject* executable = NULL;
-    Program* program = &team->programs[p];
-    if (item != NULL &&
-        PyArg_ParseTuple(item, "Off", &executable, &program->scale, &program->shift)) {
-      program->spec = cyxla->program_spec(executable);
-    }
-    Py_XDECREF(item);
-    if (program->spec == NULL) {
-      destroy_team(team);
-      return NULL;
-    }
+  if (PyTuple_GET_SIZE(programs) < 1 || PyTuple_GET_SIZE(programs) > kMaxPrograms) {
+    return PyErr_Format(PyExc_ValueError, "one to %d programs", kMaxPrograms);
   }
-  return team;
+  Team* team = calloc(1, sizeof *team);
+  team->num_programs = (size_t)PyTuple_GET_SIZE(programs);
+  team->num_calls = num_calls;
+  team->warm_up = warm_up;
+  team->max_failures = max_failures;
+  team->retains = retains;
+  team->together = together;
+  team->num_workers = strlen(ways);
+  team->workers = calloc(team->num_workers, sizeof *team->workers);
+  int result = 0;
+  for (size_t p = 0; result == 0 && p < team->num_programs; ++p) {
+    result = parse_program(PyTuple_GET_ITEM(programs, (Py_ssize_t)p), &team->programs[p]);
+  }
+  if (result < 0 || start_workers(team, ways, (size_t)stack_bytes) < 0) {
+    destroy_team(team);
+    return NULL;
+  }
+  return PyLong_FromVoidPtr(team);
 }
 
-/* run(programs, num_threads, num_calls, hold_gil=True, beats=0): all threads start together.
- * `beats` is the address of an int64 that a Python thread counts up; the result's last item is by
- * how much it grew. */
-static PyObject* py_run(PyObject* self, PyObject* args, PyObject* kwargs) {
+/* Whether every thread has written the last byte of the first output of its first call. */
+static PyObject* py_is_inside(PyObject* self, PyObject* address) {
   (void)self;
-  static char* names[] = {"programs", "num_threads", "num_calls", "hold_gil", "beats", NULL};
-  PyObject* programs = NULL;
-  PyObject* beats_address = NULL;
-  Py_ssize_t num_threads = 0;
-  long long num_calls = 0;
-  int hold_gil = 1;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OnL|pO!", names, &programs, &num_threads,
-                                   &num_calls, &hold_gil, &PyLong_Type, &beats_address)) {
+  const Team* team = PyLong_AsVoidPtr(address);
+  int all = team != NULL;
+  for (size_t t = 0; all && t < team->num_workers; ++t) {
+    const volatile unsigned char* output =
+        __atomic_load_n(&team->workers[t].first_output, __ATOMIC_ACQUIRE);
+    all = output != NULL && output[team->programs[0].output_bytes[0] - 1] != kUnwritten;
+  }
+  return PyBool_FromLong(all);
+}
+
+/* join(team, hold_gil=False, beats=0) -> (failures, mismatches, message, allocations, locks,
+ * end_ns, beaten). `beats` is the address of an int64 that a Python thread increments; `beaten` is
+ * how often it did while this function waited. */
+static PyObject* py_join(PyObject* self, PyObject* args, PyObject* kwargs) {
+  (void)self;
+  static char* names[] = {"team", "hold_gil", "beats", NULL};
+  PyObject *address = NULL, *beats_address = NULL;
+  int hold_gil = 0;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!|pO!", names, &PyLong_Type, &address, &hold_gil,
+                                   &PyLong_Type, &beats_address)) {
+    return NULL;
+  }
+  Team* team = PyLong_AsVoidPtr(address);
+  if (team == NULL) {
     return NULL;
   }
   const int64_t none = 0;
   const volatile int64_t* beats = beats_address == NULL ? &none : PyLong_AsVoidPtr(beats_address);
-  Team* team = parse_team(programs, num_threads, num_calls, 1);
-  if (team == NULL) {
-    return NULL;
-  }
   const int64_t beats_before = *beats;
-  int64_t failures = 0;
-  int64_t mismatches = 0;
-  char message[kMessageSize];
-  if (hold_gil) {
-    start_workers(team);
-    join_workers(team, &failures, &mismatches, message);
-  } else {
-    Py_BEGIN_ALLOW_THREADS;
-    start_workers(team);
-    join_workers(team, &failures, &mismatches, message);
-    Py_END_ALLOW_THREADS;
+  PyThreadState* state = hold_gil ? NULL : PyEval_SaveThread();
+  Worker total = {.failures = 0};
+  for (size_t t = 0; t < team->num_workers; ++t) {
+    const Worker* worker = &team->workers[t];
+    pthread_join(worker->thread, NULL);
+    total.failures += worker->failures;
+    total.mismatches += worker->mismatches;
+    total.allocations += worker->allocations;
+    total.locks += worker->locks;
+    total.end_ns = worker->end_ns > total.end_ns ? worker->end_ns : total.end_ns;
+    if (worker->failures > 0) {
+      memcpy(total.message, worker->message, kMessageSize);
+    }
   }
-  return Py_BuildValue("(LLsL)", (long long)failures, (long long)mismatches, message,
-                       (long long)(*beats - beats_before));
+  const int64_t beaten = *beats - beats_before;
+  if (state != NULL) {
+    PyEval_RestoreThread(state);
+  }
+  pthread_barrier_destroy(&team->start);
+  destroy_team(team);
+  return Py_BuildValue("(LLsLLLL)", (long long)total.failures, (long long)total.mismatches,
+                       total.message, (long long)total.allocations, (long long)total.locks,
+                       (long long)total.end_ns, (long long)beaten);
 }
 
-/* start(programs, num_threads, num_calls) -> address of the team, whose threads run while Python
- * goes on. */
-static PyObject* py_start(PyObject* self, PyObject* args) {
-  (void)self;
-  PyObject* programs = NULL;
-  Py_ssize_t num_threads = 0;
-  long long num_calls = 0;
-  if (!PyArg_ParseTuple(args, "OnL", &programs, &num_threads, &num_calls)) {
-    return NULL;
-  }
-  Team* team = parse_team(programs, num_threads, num_calls, 0);
-  if (team == NULL) {
-    return NULL;
-  }
-  start_workers(team);
-  return PyLong_FromVoidPtr(team);
-}
-
-static PyObject* py_join(PyObject* self, PyObject* address) {
-  (void)self;
-  Team* team = PyLong_AsVoidPtr(address);
-  int64_t failures = 0;
-  int64_t mismatches = 0;
-  char message[kMessageSize];
-  if (team == NULL) {
-    return NULL;
-  }
-  Py_BEGIN_ALLOW_THREADS;
-  join_workers(team, &failures, &mismatches, message);
-  Py_END_ALLOW_THREADS;
-  return Py_BuildValue("(LLs)", (long long)failures, (long long)mismatches, message);
-}
-
+#define WITH_KEYWORDS(function) (PyCFunction)(void (*)(void)) function
 static PyMethodDef methods[] = {
-    {"run", (PyCFunction)(void (*)(void))py_run, METH_VARARGS | METH_KEYWORDS, NULL},
-    {"start", py_start, METH_VARARGS, NULL},
-    {"join", py_join, METH_O, NULL},
+    {"start", WITH_KEYWORDS(py_start), METH_VARARGS | METH_KEYWORDS, NULL},
+    {"is_inside", py_is_inside, METH_O, NULL},
+    {"join", WITH_KEYWORDS(py_join), METH_VARARGS | METH_KEYWORDS, NULL},
     {NULL, NULL, 0, NULL},
 };
 
@@ -295,6 +391,10 @@ static struct PyModuleDef definition = {
 };
 
 PyMODINIT_FUNC PyInit_c_threads(void) {
+  void* begin = dlsym(RTLD_DEFAULT, "count_begin");
+  void* end = dlsym(RTLD_DEFAULT, "count_end");
+  memcpy(&count_begin, &begin, sizeof begin);
+  memcpy(&count_end, &end, sizeof end);
   cyxla = cyxla_import();
   return cyxla == NULL ? NULL : PyModule_Create(&definition);
 }

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A library to preload: it replaces the functions that ask for memory or wait for a lock, and
+/* A library to preload. It replaces the functions that allocate memory or wait for a lock, and
  * counts a thread's calls of them between count_begin() and count_end().
  *
- * What the C library calls inside itself does not come by here, and neither do calls to functions
- * that a library has of its own.
+ * It does not see calls within the C library, or of a library's own allocators.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -15,8 +14,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* The C library's own names for what is replaced: they are there before anything can be looked up.
- */
+/* The C library's names of the replaced functions, which need no lookup. */
 void* __libc_malloc(size_t size);
 void* __libc_calloc(size_t count, size_t size);
 void* __libc_realloc(void* pointer, size_t size);
@@ -93,6 +91,6 @@ REPLACE(num_locks, int, pthread_spin_lock, (pthread_spinlock_t * lock), (lock))
 REPLACE(num_locks, int, pthread_cond_wait, (pthread_cond_t * condition, pthread_mutex_t* mutex),
         (condition, mutex))
 REPLACE(num_locks, int, sem_wait, (sem_t * semaphore), (semaphore))
-/* Locks that are no pthread_mutex_t wait in the kernel, by this function. */
+/* Other locks than pthread_mutex_t wait with this function. */
 REPLACE(num_locks, long, syscall, (long number, long a, long b, long c, long d, long e, long f),
         (number, a, b, c, d, e, f))

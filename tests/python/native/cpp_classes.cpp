@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The classes of cyxla.hpp in a module that is written against CPython alone.
+// The classes of cyxla.hpp in a module that uses only CPython.
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <cyxla/cyxla_import.h>
@@ -24,8 +24,7 @@ static_assert(sizeof(cyxla::Program) == 2 * sizeof(void*));
 const cyxla_api* api = nullptr;
 std::optional<cyxla::Program> kept;
 
-// Turns a C++ exception into a Python one: ExecutionError is a RuntimeError, invalid_argument a
-// ValueError.
+// Converts a C++ exception: ExecutionError to RuntimeError, invalid_argument to ValueError.
 template <typename Function>
 PyObject* guarded(Function function) {
   try {
@@ -90,7 +89,7 @@ PyObject* execute(PyObject* /*self*/, PyObject* args) {
   return guarded([&] { return PyFloat_FromDouble(execute_weighted(*program, scalar)); });
 }
 
-// Keeps a copy of the Program beyond the Executable's life.
+// Keeps a copy of the Program, which outlives the Executable.
 PyObject* keep(PyObject* /*self*/, PyObject* executable) {
   std::optional<cyxla::Program> program = program_of(executable);
   if (!program) {
@@ -111,7 +110,7 @@ PyObject* forget(PyObject* /*self*/, PyObject* /*unused*/) {
   Py_RETURN_NONE;
 }
 
-// Calls with `count` inputs, whatever the program takes.
+// Calls with `count` inputs, right or wrong for the program.
 PyObject* execute_with_inputs(PyObject* /*self*/, PyObject* args) {
   PyObject* executable = nullptr;
   Py_ssize_t count = 0;
@@ -131,8 +130,8 @@ PyObject* execute_with_inputs(PyObject* /*self*/, PyObject* args) {
   });
 }
 
-// Sums what a prepared call of the program (double[n], double) -> double gives for the scalars 1 to
-// `count`. The call is moved around and outlives the Program it was made from.
+// Sums the results of a prepared call of the program (double[n], double) -> double for the scalars
+// 1 to `count`. The call is moved, and outlives the Program it was made from.
 PyObject* sum_prepared(PyObject* /*self*/, PyObject* args) {
   PyObject* executable = nullptr;
   Py_ssize_t count = 0;
@@ -170,7 +169,7 @@ PyObject* sum_prepared(PyObject* /*self*/, PyObject* args) {
   });
 }
 
-// The element type numbers of the C++ types, under PJRT's names.
+// PJRT's element type numbers of the C++ types.
 PyObject* element_types(PyObject* /*self*/, PyObject* /*unused*/) {
   return Py_BuildValue(
       "{s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i}",                                   //

@@ -20,8 +20,7 @@ static state current(void) {
   return (state){_mm_getcsr(), control, status & 0x3f};
 }
 
-/* The x87 unit has no flags afterwards: with one whose exception traps, the next instruction of
- * the unit would. */
+/* Clears the x87 flags first: the next x87 instruction would trap on an unmasked one. */
 static void set_state(unsigned mxcsr, unsigned x87_control) {
   const uint16_t control = (uint16_t)x87_control;
   __asm__ volatile("fnclex\n\tfldcw %0" : : "m"(control));
@@ -29,8 +28,8 @@ static void set_state(unsigned mxcsr, unsigned x87_control) {
 }
 
 /* execute(executable, input address, output addresses, zero_copy, mxcsr, x87_control) -> (result,
- * mxcsr, x87_control, x87_flags): the state during the call alone, and what it is afterwards. An
- * input address of 0 makes the call fail. */
+ * mxcsr, x87_control, x87_flags): the state applies to the call, and is returned as it is after
+ * the call. An input address of 0 makes the call fail. */
 static PyObject* py_execute(PyObject* self, PyObject* args) {
   (void)self;
   PyObject* executable = NULL;
@@ -65,7 +64,7 @@ static PyObject* py_execute(PyObject* self, PyObject* args) {
   return Py_BuildValue("(iIII)", result, after.mxcsr, after.x87_control, after.x87_flags);
 }
 
-/* call(function, mxcsr, x87_control) -> (what the function returned, mxcsr, x87_control,
+/* call(function, mxcsr, x87_control) -> (the function's result, mxcsr, x87_control,
  * x87_flags): as execute(), around a Python function. */
 static PyObject* py_call(PyObject* self, PyObject* args) {
   (void)self;

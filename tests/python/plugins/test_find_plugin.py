@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which plugin is used, and what an error says when there is none."""
+"""Which plugin is used, and the errors when none is found."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _FILES = {
 
 @pytest.fixture
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder that is the only one with packages; it has none yet."""
+    """The only folder with packages, still empty."""
     folder = tmp_path / "site"
     folder.mkdir()
     only_site(monkeypatch, folder)
@@ -79,9 +79,7 @@ def test_the_environment_names_the_path(
     assert find_plugin().source == "jax-cuda13-pjrt 0.12.0.1"
 
 
-def test_a_path_in_the_environment_that_is_no_plugin(
-    site: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_invalid_path_in_the_environment(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _install(site, "cpu")
     monkeypatch.setenv("CYXLA_PJRT_PLUGIN", "/no/such.so")
     assert _error() == (
@@ -114,7 +112,7 @@ def test_nothing_installed_for_a_platform(site: Path) -> None:
     )
 
 
-def test_only_a_platform_that_nobody_prefers(site: Path) -> None:
+def test_only_a_platform_without_preference(site: Path) -> None:
     library = elf_file()
     module = f"PLATFORM = 'metal'\ndef library_path(): return {str(site / 'metal.so')!r}"
     install(site, files={"metal.so": library, "only_metal.py": module.encode()})
@@ -154,7 +152,7 @@ def test_a_path_gets_the_defaults_of_the_platform(tmp_path: Path, site: Path) ->
 def test_a_path_to_an_installed_plugin_is_recognized(tmp_path: Path, site: Path) -> None:
     _install(site, "cpu", "cuda")
     (tmp_path / "link.so").symlink_to(site / _FILES["cpu"][2])
-    # This one does not know `asynchronous`.
+    # This plugin does not know `asynchronous`.
     assert candidate_at(tmp_path / "link.so").plugin.create_options == {"cpu_device_count": 1}
     cuda = site / _FILES["cuda"][2]
     assert candidate_at(cuda, "cuda").plugin.platform == "cuda"

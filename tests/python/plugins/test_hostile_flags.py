@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""XLA_FLAGS that XLA would end the process over, for each plugin and for JAX's own XLA."""
+"""XLA_FLAGS for which XLA would abort the process, for each plugin and for JAX's own XLA."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_without_the_variable_no_process_is_started(monkeypatch: pytest.MonkeyPa
             monkeypatch.setenv("XLA_FLAGS", value)
         xla_flags.check_for_jax()
         _check()
-    # Nor is one of a program that embeds Python: it would start anew.
+    # Nor is the executable of a program that embeds Python, which would run again.
     monkeypatch.setenv("XLA_FLAGS", "--xla_nope=1")
     for executable in ("/usr/bin/solver", "", None):
         monkeypatch.setattr("sys.executable", executable)
@@ -123,7 +123,7 @@ def test_the_child_opens_what_is_preloaded(tmp_path: Path, monkeypatch: pytest.M
 def test_the_child_finds_modules_where_this_process_does(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Not by the environment, which the child would have too.
+    # Not from the environment, which the child would inherit.
     package = tmp_path / "cyxla"
     package.mkdir()
     (package / "__init__.py").write_text("import os\nos.abort()\n")
@@ -133,7 +133,7 @@ def test_the_child_finds_modules_where_this_process_does(
         _check()
 
 
-def test_a_child_that_tells_nothing_is_no_complaint(
+def test_a_child_without_output_is_not_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XLA_FLAGS", "--xla_nope=1")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files that are no plugin, and options of every type for each plugin: an error, never an abort."""
+"""Files that are not plugins, and options of every type: an error, never an abort."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def _plugin(library: str) -> Path:
 
 
 def _cut_places(size: int) -> list[int]:
-    """Every 64 bytes of the headers, and places all over the rest."""
+    """Every 64th byte of the headers, and offsets all over the rest."""
     return [*range(0, _HEADERS, 64), *range(_HEADERS, size, size // 97), size - 64, size - 1]
 
 
 @pytest.mark.parametrize("library", CPU_LIBRARIES)
 def test_a_plugin_that_is_cut_off_is_refused(library: str, tmp_path: Path) -> None:
-    # The same memory each time: only the size changes, from the end on.
+    # The same file each time, truncated further and further.
     cut = tmp_path / "cut.so"
     shutil.copyfile(_plugin(library), cut)
     assert elf_check.plugin_file_fault(cut) is None
@@ -39,7 +39,7 @@ def test_a_plugin_that_is_cut_off_is_refused(library: str, tmp_path: Path) -> No
         os.truncate(cut, size)
         if elf_check.plugin_file_fault(cut) is None:
             loadable.append(size)
-    # What lies behind the last segment, such as section headers, is not loaded.
+    # The rest of the file, such as section headers, is not loaded.
     assert all(size > 0.5 * whole for size in loadable)
     if not loadable:
         return
@@ -49,7 +49,7 @@ def test_a_plugin_that_is_cut_off_is_refused(library: str, tmp_path: Path) -> No
     assert printed == "cpu\n"
 
 
-def test_what_is_no_plugin_is_an_error_that_names_it(tmp_path: Path) -> None:
+def test_an_error_names_a_file_that_is_not_a_plugin(tmp_path: Path) -> None:
     whole = _plugin(CPU_LIBRARIES[0]).read_bytes()[:_HEADERS]
     other = bytearray(whole)
     other[18:20] = (183).to_bytes(2, "little")
@@ -92,7 +92,7 @@ def test_what_is_no_plugin_is_an_error_that_names_it(tmp_path: Path) -> None:
 
 
 def _library_of_python() -> Path:
-    """A library with nothing to do with plugins."""
+    """A library that is not a plugin."""
     import _ctypes
 
     return Path(_ctypes.__file__)
@@ -139,5 +139,5 @@ _OPTIONS = """
 @pytest.mark.parametrize("library", CPU_LIBRARIES)
 def test_options_of_every_type(library: str) -> None:
     printed = run_with_plugin(library, _OPTIONS)
-    # 5 names times 23 values, less the two right ones of `asynchronous`, which only one plugin has
+    # 5 names times 23 values, less the two valid ones of `asynchronous`, which one plugin has
     assert printed == f"{5 * 23 - 2} cpu\n"

@@ -28,7 +28,7 @@ _OLD_FRACTION = "XLA_PYTHON_CLIENT_MEM_FRACTION"
 
 @pytest.fixture(autouse=True)
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder that is the only one with packages, and none of the variables set."""
+    """The only folder with packages; none of the variables are set."""
     folder = tmp_path / "site"
     folder.mkdir()
     only_site(monkeypatch, folder)
@@ -63,7 +63,7 @@ def test_a_variable_of_jax_is_an_option(
     options = environment_options("cuda")
     assert options == {option: value}
     assert type(options[option]) is type(value)
-    # No plugin is handed a type that it would refuse, or end the process over.
+    # Plugins get only types that they accept; for others some abort the process.
     known = known_options("jax-cuda13-pjrt", "0.12.0.1")
     assert checked_options(options, plugin="p", platform="cuda", known=known) == options
     assert environment_options("cpu") == {}
@@ -149,7 +149,7 @@ def test_a_variable_without_meaning(
         with pytest.raises(PluginError) as caught:
             find()
         assert str(caught.value) == message
-    # It is none of the CPU's business, nor an end of the list.
+    # It does not apply to the CPU, and does not end the list.
     assert find_plugin("cpu").platform == "cpu"
     assert [plugin.platform for plugin in available_plugins()] == ["cpu"]
     assert [rejected.reason for rejected in rejected_plugins()] == [message]
@@ -191,7 +191,7 @@ def test_a_library_without_the_package_libtpu(
     assert find_plugin().path == tmp_path / "mine.so"
 
 
-def test_libraries_that_jax_is_told_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_libraries_named_by_jax(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("metal.so", "cuda.so"):
         (tmp_path / name).write_bytes(elf_file())
     described = tmp_path / "cuda.json"
@@ -244,7 +244,7 @@ def test_tpu_chips_are_counted_on_the_bus(tmp_path: Path) -> None:
     assert num_tpu_chips(tmp_path) == 2
 
 
-def test_what_libtpu_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_options_of_libtpu(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("TPU_SKIP_MDS_QUERY", "TPU_ML_PLATFORM", "GRPC_VERBOSITY", "LIBTPU_INIT_ARGS"):
         monkeypatch.setenv(name, "")
         monkeypatch.delenv(name)

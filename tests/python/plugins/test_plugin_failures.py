@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A plugin whose device or libraries are missing: its own error, and what to install or set."""
+"""A plugin whose device or libraries are missing: its error, and what to install or set."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NO_TABLE = "const void* GetPjrtApi(void) { return 0; }"
 
 
 def _error(site: Path, statement: str, **env: str) -> str:
-    """What the statement's PluginError says, with the packages of the folder before all others."""
+    """The message of the statement's PluginError; the folder's packages come before all others."""
     code = f"""
     import sys
     sys.path.insert(0, {str(site)!r})

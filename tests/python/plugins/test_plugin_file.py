@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A file that cannot be a plugin is told from its bytes, whatever they are."""
+"""A file that cannot be a plugin is recognized by its bytes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_the_installed_cpu_plugins_are_accepted() -> None:
     assert [plugin_file_fault(path) for path in paths] == [None] * len(paths)
 
 
-def test_a_library_of_something_else_is_told_without_loading_it() -> None:
+def test_another_library_is_recognized_without_loading_it() -> None:
     fault = plugin_file_fault(Path(foreign_library.__file__))
     assert fault == "it has no function GetPjrtApi, so it is not a PJRT plugin"
 
@@ -58,7 +58,7 @@ def test_a_library_of_something_else_is_told_without_loading_it() -> None:
         ),
     ],
 )
-def test_bytes_that_are_no_plugin(tmp_path: Path, content: bytes, fault: str) -> None:
+def test_bytes_of_other_files(tmp_path: Path, content: bytes, fault: str) -> None:
     assert _fault_of(tmp_path, content) == fault
 
 
@@ -78,7 +78,7 @@ def test_another_architecture(tmp_path: Path, content: bytes, architecture: str)
     assert f"({sys.maxsize.bit_length() + 1} bits, {sys.byteorder}-endian)" in fault
 
 
-def test_paths_that_are_no_file(tmp_path: Path) -> None:
+def test_invalid_paths(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
     faults = {
@@ -110,10 +110,10 @@ def test_no_damage_makes_the_check_itself_fail(tmp_path: Path) -> None:
     whole = elf_file()
     choose = random.Random(20240229)
     faults = set()
-    for place in range(len(whole)):
+    for offset in range(len(whole)):
         damaged = bytearray(whole)
         for _ in range(choose.randrange(1, 5)):
-            damaged[place] = choose.randrange(256)
-            place = choose.randrange(len(whole))
+            damaged[offset] = choose.randrange(256)
+            offset = choose.randrange(len(whole))
         faults.add(str(_fault_of(tmp_path, bytes(damaged)))[:10])
     assert {"its ELF he", "it is buil", "it is cut ", "it has no "} <= faults

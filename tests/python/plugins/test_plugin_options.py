@@ -146,7 +146,7 @@ def test_only_what_cyxla_would_have_guessed_is_optional() -> None:
             {"visible_devices": "0"},
             "option 'visible_devices' of the plugin /p.so takes a tuple of ints, not '0' (str)",
         ),
-        # An untried plugin may know any name, but not another type for a name that all share.
+        # An unknown plugin may have any option, but shared names have the same type.
         (
             _UNTRIED,
             {"cpu_device_count": "two"},
@@ -179,13 +179,13 @@ def test_an_int_beyond_64_bits(value: object) -> None:
 
 
 @pytest.mark.parametrize("name", [1, "", None, b"x", "\udcff"])
-def test_a_name_that_is_none(name: object) -> None:
+def test_an_invalid_name(name: object) -> None:
     with pytest.raises(PluginError) as caught:
         _checked({name: 1})
     assert str(caught.value) == f"option name {name!r} of the plugin /p.so is not a name"
 
 
-def test_options_that_are_no_mapping() -> None:
+def test_options_that_are_not_a_mapping() -> None:
     with pytest.raises(PluginError, match=r"options must be a mapping of names to values, not \["):
         _checked([("a", 1)])
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A CUDA plugin gets the libraries of its own CUDA version, and the folder of its compiler."""
+"""A CUDA plugin gets the libraries of its CUDA version, and the folder of its compiler."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_each_plugin_has_its_own_column(tmp_path: Path, monkeypatch: pytest.Monk
     plugins, libraries = tmp_path / "plugins", tmp_path / "libraries"
     install(plugins, "jax-cuda12-pjrt", "0.12.0.1", {_CUDA12: elf_file()})
     install(plugins, "jax-cuda13-pjrt", "0.12.0.1", {_CUDA13: elf_file()})
-    # In a folder of their own: the plugin would not find these by itself.
+    # In another folder, where the plugin would not find them.
     _nvidia(libraries, _LIBRARIES_12)
     _nvidia(libraries, _LIBRARIES_13)
     only_site(monkeypatch, plugins, libraries)
@@ -62,9 +62,7 @@ def test_each_plugin_has_its_own_column(tmp_path: Path, monkeypatch: pytest.Monk
     assert candidate_at(plugins / _CUDA13, "cuda").plugin.preload == cuda13.preload
 
 
-def test_what_is_installed_of_several_folders(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_packages_of_several_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first, second = tmp_path / "first", tmp_path / "second"
     install(first, "jax-cuda13-pjrt", "0.12.0.1", {_CUDA13: elf_file()})
     _nvidia(first, ["cudnn/lib/libcudnn.so.9"])
@@ -118,7 +116,7 @@ def test_the_folder_of_ptxas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         ("rocm", {}, {}),
     ],
 )
-def test_the_compiler_is_told_on_cuda_only(
+def test_only_cuda_gets_the_folder_of_the_compiler(
     monkeypatch: pytest.MonkeyPatch,
     platform: str,
     options: dict[str, str],
@@ -130,5 +128,5 @@ def test_the_compiler_is_told_on_cuda_only(
     settings = check_settings([], options, None, False, "auto", False)
     used = usable_settings(settings, info, stacklevel=1)
     assert used.overrides == expected
-    # A plugin that does not know the name compiles without, unless the caller asked for it.
+    # A plugin that does not know the option compiles without, unless the caller passed it.
     assert used.optional == set(expected) - set(options)

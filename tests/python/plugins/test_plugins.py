@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plugins are found where packages keep them, without importing or opening anything."""
+"""Plugins are found in their packages, without importing or opening anything."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LAMMPS = "lammps_jax_pjrt_cpu/pjrt_c_api_cpu_plugin.so"
 _CUDA13 = "jax_plugins/xla_cuda13/xla_cuda_plugin.so"
 _CUDA12 = "jax_plugins/xla_cuda12/xla_cuda_plugin.so"
 _ROCM7 = "jax_plugins/xla_rocm7/xla_rocm_plugin.so"
-# What the packages' own modules do must never happen during discovery.
+# Discovery must not import the packages' modules.
 _FAILS = b"raise SystemExit('imported')\n"
 
 
@@ -94,7 +94,7 @@ def test_a_namespace_package_in_two_places(tmp_path: Path, monkeypatch: pytest.M
     assert [(plugin.path, plugin.source) for plugin in available_plugins()] == [
         (second / _CUDA13, "jax-cuda13-pjrt 1"),
         (first / _CUDA12, "jax-cuda12-pjrt 1"),
-        # Not the file that the distribution installed: its version is not known.
+        # Not the file that the distribution installed, so its version is unknown.
         (second / _CUDA12, "jax-cuda12-pjrt"),
     ]
 
@@ -218,7 +218,7 @@ def test_entry_points(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     only_site(monkeypatch, tmp_path)
 
     source = "plug-ins 3, entry point"
-    # By name and before the rest; "again" names the library of "bare", which is listed once.
+    # In order of name, before the rest; "again" has the library of "bare", which is listed once.
     assert available_plugins() == (
         Plugin("cpu", tmp_path / "bare.so", f"{source} again"),
         Plugin("metal", tmp_path / "good.so", f"{source} good", {"speed": 2}),

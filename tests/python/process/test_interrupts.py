@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ctrl-C while the main thread waits for the plugin: said at once, and raised after the wait."""
+"""Ctrl-C while the main thread waits for the plugin: noted at once, and raised after the wait."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-# What the main thread is in while the signal comes is known from the two ends of a native call. A
-# machine that stalls may let the signal come too early or too late, so that is tried again.
+# The signal is sent during a native call of the main thread. On a busy machine it may come too
+# early or too late, so the tests try again.
 _PRELUDE = """
 import os, signal, sys, threading, time
 import jax, jax.numpy as jnp, numpy as np, cyxla
@@ -65,7 +65,7 @@ def test_ctrl_c_while_compiling_is_noted_at_once() -> None:
     ]
 
 
-# Each execution takes about two seconds; the count of trips is found out first.
+# Each execution takes about two seconds; the trip count is measured first.
 _EXECUTE = """
 def long(x, trips):
     return jax.lax.fori_loop(0, trips, lambda i, x: jnp.sin(x) + 1, x)
@@ -164,7 +164,7 @@ def test_ctrl_c_while_compiling_several_is_noted_at_once() -> None:
     ]
 
 
-# JAX and cyxla run Python functions from C++ while they lower: an interrupt must pass through.
+# Lowering calls Python functions from C++, through which an interrupt must propagate.
 _LOWER = """
 def unrolled(x):
     for i in range(300):
@@ -175,7 +175,7 @@ cyxla.lower(unrolled, matrix, platform="cpu")
 start = time.perf_counter()
 cyxla.lower(unrolled, matrix, platform="cpu")
 seconds = time.perf_counter() - start
-sys.unraisablehook = lambda _: None  # JAX's hook of the garbage collector may take one
+sys.unraisablehook = lambda _: None  # JAX's garbage collection hook may swallow one
 interrupted = 0
 for moment in range(60):
     timer = threading.Timer(seconds * moment / 60, os.kill, (os.getpid(), signal.SIGINT))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The process ends while threads execute: no hang and no crash, as often as it is repeated.
+"""The process ends while threads execute, without a hang or a crash.
 
-CYXLA_REPETITIONS says how often, 3 by default: `make life` repeats a hundred times.
+CYXLA_REPETITIONS is the number of repetitions, 3 by default; `make life` runs a hundred.
 """
 
 from __future__ import annotations
@@ -18,13 +18,11 @@ import pytest
 import cyxla
 from child_process import run_process
 from support.cycles import heat
-from support.native import build_modules
 
 _REPETITIONS = int(os.environ.get("CYXLA_REPETITIONS", "3"))
-_SECONDS = 60  # a hang; the machine may be busy
+_SECONDS = 60  # more is a hang; the machine may be busy
 
-# The process has no need of JAX, unless a function of it is called back: the programs were lowered
-# and saved here, once.
+# The child needs JAX only for callbacks: the other programs are lowered and saved here, once.
 _START = """
 import contextlib, sys, threading, time
 sys.path.insert(0, {modules!r})
@@ -64,17 +62,17 @@ def run(executable):
 def start(executable):
     threading.Thread(target=run, args=(executable,), daemon=True).start()
 """
-_NATIVE = "c_threads.start([({}, 2.0, 1.0)], 3, 10**12)"
+_NATIVE = "c_threads.start((({}, (bytes(32),), (np.ones(8, 'f4').tobytes(),)),), 'kca', 10**12)"
 _THREADS = {
     "Python": "start(saved('line')); long = saved('long'); start(long); start(long)",
     "native": _NATIVE.format("saved('line')") + "; entered.release()",
     "both": "start(saved('long')); " + _NATIVE.format("saved('line')"),
-    # A first time here: modules that are imported meanwhile let CPython forget an interrupt.
+    # Compile once here: CPython loses an interrupt during the imports of the first compilation.
     "compiling": "saved('line')\n"
     "for _ in range(4): threading.Thread(target=compiling, daemon=True).start()\n"
     "entered.release()",
     "callbacks": "called = calling(); start(called); " + _NATIVE.format("called"),
-    # More than are in flight at once, so that some wait to begin.
+    # More than the plugin executes at once, so that some wait.
     "many callbacks": "called = calling()\nfor _ in range(40): start(called)\n",
 }
 _ENDS = {
@@ -112,9 +110,8 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ],
 )
 def test_the_process_ends_while_threads_execute(
-    tmp_path_factory: pytest.TempPathFactory, programs: Path, threads: str, route: str
+    modules: Path, programs: Path, threads: str, route: str
 ) -> None:
-    modules = build_modules(tmp_path_factory)
     start = _START.format(modules=str(modules), programs=str(programs), route=route)
     ends = list(_ENDS.items())
     first = 3 * list(_THREADS).index(threads) + (route == "auto")

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What cyxla does to its process, and what the process does to it: signals, children, small stacks,
-other interpreters, standard error."""
+"""cyxla and its process: signals, children, small stacks, other interpreters, standard error."""
 
 from __future__ import annotations
 
@@ -10,7 +9,7 @@ import pytest
 
 from child_process import run_process
 from cpu_plugins import CPU_LIBRARIES, run_with_plugin, variables
-from support.native import PLUGINS, build_modules, plugin_variables, run_with_modules
+from support.native import run_with_modules
 
 _COMPILE = """
 import ctypes, os, signal, sys, threading, time
@@ -34,7 +33,7 @@ def test_signals_are_left_alone_and_an_interrupt_comes_after_the_execution(libra
 libc = ctypes.CDLL(None, use_errno=True)
 
 def dispositions():
-    # sigaction() of every signal that has one: handler, mask and flags, where glibc puts them.
+    # sigaction() of every signal: handler, mask and flags, in glibc's layout.
     found = {}
     for number in range(1, signal.NSIG):
         action = ctypes.create_string_buffer(152)
@@ -43,7 +42,7 @@ def dispositions():
     assert len(found) > 50
     return found, signal.pthread_sigmask(signal.SIG_BLOCK, [])
 
-jax.jit(lambda x: x).trace(jax.ShapeDtypeStruct((2,), "f4")).lower()  # JAX may do as it likes
+jax.jit(lambda x: x).trace(jax.ShapeDtypeStruct((2,), "f4")).lower()  # JAX may change them
 before = dispositions()
 cyxla.initialize()
 assert dispositions() == before
@@ -61,7 +60,7 @@ for executable in executables:
     timer = threading.Timer(seconds / 10, os.kill, (os.getpid(), signal.SIGINT))
     try:
         timer.start()
-        # Each execution ends before the interrupt is delivered, so that one of them does.
+        # An execution ends before its interrupt is delivered.
         while True:
             out[:] = 0
             executable.run([x], out=[out])
@@ -70,8 +69,7 @@ for executable in executables:
     assert executable.run([x])[0].tobytes() == wanted.tobytes()
 assert cyxla.error_info().count == 0
 
-# Plugin threads leave a process's signals to the main thread only if Python does: one that is sent
-# to the process is handled once, whichever thread takes it.
+# A signal that is sent to the process is handled once, on whichever thread it arrives.
 caught = []
 signal.signal(signal.SIGUSR1, lambda number, _: caught.append(number))
 for _ in range(20):
@@ -93,7 +91,7 @@ def double(program):
     return executable.run([np.ones(3, "f4")])[0].tolist()
 
 def begin(program, executable):
-    # The initializer of a pool.
+    # A pool's initializer.
     global told
     x = [np.ones(3, "f4")]
     calls = (cyxla.initialize, lambda: cyxla.compile_program(program), lambda: executable.run(x),
@@ -133,7 +131,7 @@ if __name__ == "__main__":
 """
 
 
-def test_spawned_processes_work_and_forked_ones_are_told(tmp_path: Path) -> None:
+def test_spawned_processes_work_and_forked_ones_get_an_error(tmp_path: Path) -> None:
     script = tmp_path / "pools.py"
     script.write_text(_POOL)
     ended = run_process(str(script))
@@ -142,7 +140,7 @@ def test_spawned_processes_work_and_forked_ones_are_told(tmp_path: Path) -> None
 
 
 def test_every_call_fails_at_once_in_a_forked_child(tmp_path: Path) -> None:
-    # Without JAX in the parent: a child of a process that lowered crashes as it ends, in JAX.
+    # Without JAX in the parent: the forked child of a process that lowered crashes in JAX at exit.
     path = tmp_path / "program"
     run_with_plugin(
         CPU_LIBRARIES[0],
@@ -194,7 +192,7 @@ for ending in ("leave", "fall off the end"):
             import jax
             lowered = cyxla.lower(lambda x: x + 1, [jax.ShapeDtypeStruct((2,), "f4")])
             os._exit(5 if lowered.inputs else 7)
-        sys.exit(5)  # with the exit functions, and everything destroyed
+        sys.exit(5)  # runs the exit functions and destroys everything
     status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     assert status == 5, (ending, status)
 busy = False
@@ -204,23 +202,22 @@ executables[0].run([x])
     )
 
 
-@pytest.mark.parametrize("plugin", PLUGINS)
-def test_threads_with_small_stacks(tmp_path_factory: pytest.TempPathFactory, plugin: str) -> None:
-    # The plugins' own threads do the work of two of them; the third's is done by the caller.
+@pytest.mark.parametrize("plugin", CPU_LIBRARIES)
+def test_threads_with_small_stacks(modules: Path, plugin: str) -> None:
+    # Two of the plugins work on their own threads; the third works on the caller's.
     run_with_modules(
-        build_modules(tmp_path_factory),
+        modules,
         """
-        import direct_threads
+        import c_threads
         from support.cycles import compiled, cycle_of
         for name in ("rosenbrock", "heat", "switch"):
             for route in ("pjrt", "direct"):
-                team = direct_threads.start(
-                    compiled(name, route), *cycle_of(name), "kpu", 20, stack_bytes=64 << 10
-                )
-                done = direct_threads.join(team)[:3]
+                program = (compiled(name, route), *cycle_of(name))
+                team = c_threads.start((program,), "kpu", 20, stack_bytes=64 << 10)
+                done = c_threads.join(team)[:3]
                 assert done == (0, 0, ""), (name, route, done)
         """,
-        env=plugin_variables(plugin),
+        env=variables(plugin),
     )
 
 
@@ -231,7 +228,7 @@ def test_nothing_is_written_to_standard_error(library: str) -> None:
         "    compiled(long, 8, route).run([np.ones(8, 'f4')])\n"
         "print(len(cyxla.runtime_info().plugin.create_options) > 0)\n"
     )
-    # JAX sets the plugin's log level as well, so once without it.
+    # JAX sets the plugin's log level too, so once without JAX.
     alone = (
         "import sys, cyxla\ncyxla.initialize(jax_targets=False)\nprint('jax' not in sys.modules)\n"
     )
@@ -241,7 +238,7 @@ def test_nothing_is_written_to_standard_error(library: str) -> None:
 
 
 def test_another_interpreter_of_the_process_is_refused() -> None:
-    # Where NumPy or ctypes are refused first, the message is theirs.
+    # If NumPy or ctypes are refused first, the message is theirs.
     ended = run_process(
         "-c",
         """

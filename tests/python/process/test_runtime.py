@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A process loads one plugin, once, after checking everything that can be checked before."""
+"""A process loads one plugin, once, after all checks that need no loading."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _API_VERSIONS = {
     _XLA_CPU.source: ((0, 81), "1.13.3"),
 }
 
-# Tries calls and prints the error that each ends with.
+# Prints the error of each call.
 _ATTEMPT = """
 import os, warnings
 from pathlib import Path
@@ -67,10 +67,10 @@ def test_details_of_each_cpu_plugin(plugin: cyxla.Plugin) -> None:
         "True",
         "1",
     ]
-    assert ended.stderr == ""  # the plugins' notes on their options are not for the user
+    assert ended.stderr == ""  # warnings about the plugins' options
 
 
-def test_the_default_plugin_is_loaded_by_whoever_needs_it() -> None:
+def test_the_default_plugin_is_loaded_on_first_use() -> None:
     printed = run_code(
         """
         import os, cyxla
@@ -130,7 +130,7 @@ def test_later_calls_return_the_details_of_the_first() -> None:
     ]
 
 
-def test_files_that_are_no_plugins_and_a_process_that_goes_on(tmp_path: Path) -> None:
+def test_a_process_goes_on_after_invalid_plugins(tmp_path: Path) -> None:
     (tmp_path / "junk.so").write_bytes(b"\x7fELF not really")
     (tmp_path / "cut.so").write_bytes(elf_file()[:-1])
     paths = ["/nope.so", "libm.so.6", ".", "", str(tmp_path / "junk.so"), str(tmp_path / "cut.so")]
@@ -218,7 +218,7 @@ print(dict(cyxla.runtime_info().plugin.create_options))
     assert lines[8] == str({**plugin.create_options, "cpu_device_count": 2})
 
 
-# Forgets which options the plugin knows, as for a version that nobody has tried yet.
+# Clears the plugin's known options, as for an untested version.
 _UNTRIED = "from cyxla.plugins import options\noptions._BY_VERSION = {}\n"
 
 
@@ -237,7 +237,7 @@ attempt()
 
 
 def test_a_default_that_an_untried_plugin_refuses_is_dropped() -> None:
-    # This plugin refuses pooling_allocator, which newer ones know.
+    # This plugin lacks pooling_allocator, which newer ones have.
     lines = _attempts(f"""
 {_UNTRIED}
 options._DEFAULTS = {{"cpu": {{"cpu_device_count": 1, "pooling_allocator": False}}}}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The runtime and its process: environment, threads, forks, exit, and what is missing."""
+"""The runtime and its process: environment, threads, forks, exit, and missing packages."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LIMIT = f"{max_threads()} (256 for each CPU of this machine)"
 
 
 def test_a_preferred_platform_without_its_device(tmp_path: Path) -> None:
-    # Stands for JAX's GPU plugin on a machine without a GPU: it loads and then cannot go on.
+    # Stands for JAX's GPU plugin on a machine without a GPU: it loads, then fails.
     library = build_library(tmp_path / "cuda.so", "const void* GetPjrtApi(void) { return 0; }")
     install(
         tmp_path,
@@ -73,14 +73,14 @@ def test_threads_cap_the_pool() -> None:
     assert (reported, variable) == ("1", "None")
     assert _threads("threads=7, ")[0] > one
     assert _threads("", CYXLA_NUM_THREADS="1") == (one, "1", "None")
-    # The argument wins over the variable, and XLA's own variable is put back.
+    # The argument overrides the variable, and XLA's own variable is restored.
     assert _threads("threads=1, ", CYXLA_NUM_THREADS="x", PJRT_NPROC="5") == (one, "1", "5")
     uncapped, reported, variable = _threads("", PJRT_NPROC="7")
     assert (uncapped > one, reported, variable) == (True, "None", "7")
 
 
 @pytest.mark.parametrize("value", ["0", "two", "-1", "1.5", " ", "1000000", "²"])
-def test_a_number_of_threads_in_the_environment_that_is_none(
+def test_an_invalid_number_of_threads_in_the_environment(
     value: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CYXLA_NUM_THREADS", value)
@@ -114,14 +114,14 @@ def test_a_wrong_environment_can_be_put_right() -> None:
 
 
 @pytest.mark.parametrize("threads", [0, -1, max_threads() + 1, True, 1.0, "1"])
-def test_an_argument_that_is_no_number_of_threads(threads: object) -> None:
+def test_an_invalid_number_of_threads(threads: object) -> None:
     with pytest.raises(ArgumentError) as caught:
         cyxla.initialize(threads=threads)  # type: ignore[arg-type]
     assert str(caught.value) == f"threads is {threads!r}; it takes an int from 1 to {_LIMIT}"
     assert checked_threads(max_threads()) == max_threads()
 
 
-# The shapes in which XLA reads a number; what it cannot read it ignores.
+# The formats of numbers that XLA reads; it ignores others.
 @pytest.mark.parametrize("name", ["PJRT_NPROC", "NPROC"])
 @pytest.mark.parametrize("value", ["32768", " +32768", "2147483647"])
 def test_a_pool_in_the_environment_that_xla_would_hang_over(name: str, value: str) -> None:
@@ -150,7 +150,7 @@ def test_a_pool_in_the_environment_that_xla_can_bear(
     value: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PJRT_NPROC", value)
-    monkeypatch.setenv("NPROC", "32768")  # XLA does not look at it
+    monkeypatch.setenv("NPROC", "32768")  # XLA does not read it
     check_pool_variables()
 
 
@@ -182,13 +182,13 @@ def test_more_devices_than_the_machine_can_have_threads() -> None:
 
 
 @pytest.mark.parametrize("jax_targets", [None, 1, "no"])
-def test_jax_targets_that_is_no_bool(jax_targets: Any) -> None:
+def test_an_invalid_jax_targets(jax_targets: Any) -> None:
     with pytest.raises(ArgumentError, match="jax_targets must be True or False, got"):
         cyxla.initialize(jax_targets=jax_targets)
 
 
 @pytest.mark.parametrize("plugin", [3, b"plugin.so", ["plugin.so"]])
-def test_a_plugin_that_is_none(plugin: Any) -> None:
+def test_an_invalid_plugin(plugin: Any) -> None:
     for _ in range(2):  # before one is loaded, and afterwards
         with pytest.raises(ArgumentError, match=r"plugin is .*; give a cyxla\.Plugin or the path"):
             cyxla.initialize(plugin)
@@ -216,16 +216,15 @@ def test_more_devices_than_threads() -> None:
 def test_threads_that_initialize_at_once_get_one_runtime() -> None:
     printed = run_code("""
         import threading, warnings
-        warnings.simplefilter("error")
         import cyxla
+        from support.threads import run_all
+        warnings.simplefilter("error")
         start = threading.Barrier(8)
         infos = []
         def work():
             start.wait()
             infos.append(cyxla.initialize(jax_targets=False))
-        workers = [threading.Thread(target=work) for _ in range(8)]
-        for worker in workers: worker.start()
-        for worker in workers: worker.join()
+        run_all(*[work] * 8)
         print(len(infos), all(info is infos[0] for info in infos))
     """)
     assert printed == "8 True\n"
@@ -246,7 +245,7 @@ def test_other_threads_find_the_runtime_complete() -> None:
     assert printed == "(62, None)\n"
 
 
-def test_a_forked_child_is_told_and_ends() -> None:
+def test_a_forked_child_gets_an_error_and_ends() -> None:
     printed = run_code(
         """
         import os, sys
@@ -277,13 +276,13 @@ def test_a_forked_child_is_told_and_ends() -> None:
     assert printed.splitlines() == ["False", message, message, "3 True"]
 
 
-def test_a_fork_before_initializing_is_no_obstacle() -> None:
+def test_a_fork_before_initializing_works() -> None:
     printed = run_code(
         """
         import os, threading
         import cyxla
         from cyxla import runtime
-        # The child has the lock that another thread holds, and not the thread.
+        # Another thread holds the lock; the child inherits the lock, but not the thread.
         held, forked = threading.Event(), threading.Event()
         def hold():
             with runtime._lock:
@@ -343,7 +342,7 @@ def test_without_the_extension_the_error_says_what_to_do() -> None:
 
 
 def test_no_plugin_at_all(tmp_path: Path) -> None:
-    # A newcomer's first hour: lowering works, and compiling says what to install.
+    # Without a plugin lowering works, and compiling says what to install.
     code = """
         import sys
         import numpy, ml_dtypes, jax, cyxla

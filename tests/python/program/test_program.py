@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a program says of itself: its fields, its table, the names of its leaves."""
+"""A program's fields, its table, and the names of its leaves."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_a_transcendental_alone_counts_no_flops() -> None:
     assert lower(jnp.sin, [S((3,), "f4")]).flops is None
 
 
-# Counting takes as long as lowering itself, so it waits until somebody asks.
+# Counting takes as long as lowering, so it is lazy.
 def test_flops_are_counted_once_and_travel(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     counted: list[bytes] = []
 
@@ -133,7 +133,7 @@ def test_flops_are_counted_once_and_travel(monkeypatch: pytest.MonkeyPatch, tmp_
         counted.clear()
         other = travelled(lower(lambda x: x + 1, [S((3,), "f4")], platform="cpu"))
         assert len(counted) == 1
-        monkeypatch.setattr(jax_internals, "count_flops", None)  # as where jax is missing
+        monkeypatch.setattr(jax_internals, "count_flops", None)  # as if jax were missing
         assert other.flops == 7.0
         monkeypatch.setattr(jax_internals, "count_flops", count)
 
@@ -148,7 +148,7 @@ def test_flops_that_cannot_be_counted_are_none(monkeypatch: pytest.MonkeyPatch) 
     program = lower(lambda x: x + 1, [S((3,), "f4")], platform="cpu")
     assert program.flops is None
     monkeypatch.undo()
-    assert program.flops is None  # known from then on
+    assert program.flops is None  # cached from then on
     assert dataclasses.replace(program, flops=2.0).flops == 2.0
 
 

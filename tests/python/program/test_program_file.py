@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Saving programs and loading them again, without jax where that is possible."""
+"""Saving programs and loading them, without jax where that is possible."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import cyxla
 from child_process import run_code
 from cpu_plugins import CPU_LIBRARIES, run_with_plugin
 
-# In front of code that must do without jax.
+# Makes the import of jax fail.
 _NO_JAX = """
 import sys
 for name in ("jax", "jaxlib", "jax.extend", "scipy"):
@@ -40,7 +40,7 @@ def cholesky() -> cyxla.Program:
     )
 
 
-def test_what_was_saved_is_loaded(tmp_path: Path) -> None:
+def test_a_saved_program_is_loaded(tmp_path: Path) -> None:
     program = example()
     assert program.flops is not None
     path = tmp_path / "tree.cyxla"
@@ -104,7 +104,7 @@ def test_the_permissions_of_a_file_that_is_replaced_stay(tmp_path: Path) -> None
     assert cyxla.Program.load(path).name == "tree"
 
 
-def test_what_is_no_file_is_neither_replaced_nor_read(tmp_path: Path) -> None:
+def test_special_files_are_neither_replaced_nor_read(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     os.symlink(pipe, tmp_path / "link")
@@ -149,7 +149,7 @@ def test_paths_that_are_none(path: Any) -> None:
             action(path)
 
 
-def test_files_that_are_no_programs(tmp_path: Path) -> None:
+def test_files_that_are_not_programs(tmp_path: Path) -> None:
     path = tmp_path / "program"
 
     def message(content: bytes) -> str:
@@ -170,7 +170,7 @@ def test_files_that_are_no_programs(tmp_path: Path) -> None:
     assert "its format is version 2, and this cyxla reads version 1; upgrade" in message(newer)
 
 
-def test_texts_that_are_no_unicode(tmp_path: Path) -> None:
+def test_texts_that_are_not_unicode(tmp_path: Path) -> None:
     path = tmp_path / "program"
     with pytest.raises(cyxla.ArgumentError, match="a name in it is not Unicode text"):
         dataclasses.replace(example(), name="\udc80").save(path)
@@ -205,7 +205,7 @@ def test_the_version_that_was_asked_for(tmp_path: Path) -> None:
     expected = cyxla.compile_program(program)[0].run(arrays)
     for result, wanted in zip(executable.run(arrays), expected, strict=True):
         np.testing.assert_array_equal(result, wanted)
-    # A newer reader takes it as it is.
+    # A newer reader accepts it unchanged.
     program.save(tmp_path / "newer", stablehlo_version="99.0.0")
     assert cyxla.Program.load(tmp_path / "newer") == program
 
@@ -241,7 +241,7 @@ except cyxla.UnsupportedError as error:
 
 @pytest.mark.parametrize("library", CPU_LIBRARIES)
 def test_a_program_runs_without_jax(library: str, tmp_path: Path) -> None:
-    """For the two older plugins the artifact is too new, and the text is compiled."""
+    """The artifact is too new for the two older plugins, so the text is compiled."""
     example().save(tmp_path / "program", stablehlo_version="99.0.0")
     printed = run_with_plugin(
         library,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The benchmark's runner works, lists what is missing, and catches a rival that is wrong."""
+"""The benchmark runs, lists missing rivals, and catches wrong results."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _run(*arguments: str | Path, seconds: float = 200) -> subprocess.CompletedPr
 
 
 def _run_with(folder: Path, text: str) -> tuple[int, dict[str, Any], str]:
-    """A quick run of one task with two known rivals and an extra one."""
+    """The output of a quick run of one task with two known rivals and an extra one."""
     rival = folder / "extra.py"
     rival.write_text(textwrap.dedent(text))
     only = [
@@ -64,7 +64,7 @@ def test_right_rival_is_measured_beside_the_others(tmp_path: Path) -> None:
     "function",
     [
         "lambda: [np.sin(x) * np.float32(2.0001)]",
-        "lambda first=np.sin(case.inputs[0]) * 2: [first]",  # what it computed before
+        "lambda first=np.sin(case.inputs[0]) * 2: [first]",  # the previous result
         "lambda: [np.full(3, np.nan, np.float32)]",
         "lambda: [np.sin(x) * 2] * 2",
         "lambda: [np.sin(x[:1]) * 2]",
@@ -108,15 +108,15 @@ def test_rival_without_its_package_is_listed_as_missing(tmp_path: Path) -> None:
         from rivals import Rival
 
         def prepare(case):
-            import package_that_nobody_has
+            import a_missing_package
 
         RIVALS = (Rival("extra", "extra", "Python", prepare),)
     """
     status, rivals, errors = _run_with(tmp_path, text)
     assert status == 0
     assert rivals["extra"]["status"] == "missing"
-    assert "package_that_nobody_has" in rivals["extra"]["reason"]
-    assert "package_that_nobody_has" in errors
+    assert "a_missing_package" in rivals["extra"]["reason"]
+    assert "a_missing_package" in errors
     assert "extra, missing (sin-3)" in (tmp_path / "table.md").read_text()
 
 

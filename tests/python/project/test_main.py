@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m cyxla` tells what a bug report needs, whatever is missing or broken."""
+"""`python -m cyxla` prints what a bug report needs, even if something is missing or broken."""
 
 from __future__ import annotations
 
@@ -118,12 +118,12 @@ def test_rejected_plugins_and_failing_entry_points_are_reported(tmp_path: Path) 
 
 
 def _copy_modules(package: Path) -> None:
-    """Copy the package without what is compiled."""
+    """Copy the package without its compiled modules."""
     shutil.copytree(Path(cyxla.__file__).parent, package, ignore=shutil.ignore_patterns("*.so"))
 
 
 def test_without_anything_installed(tmp_path: Path) -> None:
-    # As in a source tree that is not built, with a Python that has no packages.
+    # Like a source tree that is not built, with a Python without packages.
     package = tmp_path / "tree" / "cyxla"
     _copy_modules(package)
     report = _report("-S", code=1, PYTHONPATH=str(package.parent))
@@ -179,6 +179,6 @@ def test_a_reader_that_goes_away_causes_no_traceback() -> None:
 
 
 def test_text_that_the_terminal_cannot_show() -> None:
-    # The unknown platform saves loading a plugin.
+    # With an unknown platform no plugin is loaded.
     report = _report(code=1, CYXLA_NOTE="\u2713", PYTHONIOENCODING="ascii", CYXLA_PLATFORM="abacus")
     assert "CYXLA_NOTE=\\u2713\n" in report

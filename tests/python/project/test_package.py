@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The names of the package: all documented ones, loaded when first used."""
+"""The public names of the package, which are loaded lazily."""
 
 from __future__ import annotations
 

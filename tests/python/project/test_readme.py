@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the documents show is true: their code runs, and their excerpts are the files they name.
+"""The code of the documents runs, and their excerpts match the files they name.
 
-The word after the language of a fenced block says what is checked: "run" blocks of a page run in
+The word after the language of a fenced block selects the check: "run" blocks of a page run in
 order as one program, as a reader would paste them; "pycon" blocks are sessions whose output is
 compared; "file=PATH" blocks are that file without its licence line, "from=PATH" blocks a part.
 """
@@ -69,7 +69,7 @@ def test_code_runs(name: str, tmp_path: Path) -> None:
     script = tmp_path / "page.py"
     parts = [block.text for block in _blocks(_ROOT / name) if block[:2] == ("python", "run")]
     script.write_text("\n".join(parts))
-    # The reference example passes doubles to a program of floats, which is worth a warning.
+    # The reference example passes doubles to a program of floats, which warns.
     narrowing = "ignore:argument 0 (:UserWarning"
     ended = run_process("-W", "error", "-W", narrowing, str(script))
     assert ended.returncode == 0, ended.stderr

@@ -44,7 +44,7 @@ def addresses(arrays: Sequence[Array | None]) -> list[int]:
 
 
 def empty_outputs(executable: cyxla.Executable, offset: int = 0) -> list[Array]:
-    """Memory for the outputs, filled with bytes that no test computes."""
+    """Arrays for the outputs, filled with bytes that no test computes."""
     outputs = []
     for type_ in executable.output_types:
         filler = np.full(type_.size_bytes, 0xA5, np.uint8).view(type_.dtype)
@@ -53,7 +53,7 @@ def empty_outputs(executable: cyxla.Executable, offset: int = 0) -> list[Array]:
 
 
 def resident_bytes() -> int:
-    """Bytes of this process's own memory that are resident; files mapped into it do not count."""
+    """The resident bytes of this process, without mapped files."""
     ctypes.CDLL(None).malloc_trim(0)
     with open("/proc/self/status", encoding="ascii") as status:
         (line,) = (line for line in status if line.startswith("RssAnon:"))

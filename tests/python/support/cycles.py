@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs for the direct route, and the bits that the plugin itself gives for a few inputs."""
+"""Programs for the direct route, and the plugin's results for a few inputs."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from support.arrays import Array
 
 
 class Cycle(NamedTuple):
-    """Sets of inputs and the outputs that belong to them, as the module direct_threads takes them.
+    """Sets of inputs and their outputs for the module c_threads.
 
-    A set is one piece of bytes: all inputs, or all outputs, one after the other.
+    A set is one bytes object: all inputs, or all outputs, one after the other.
     """
 
     inputs: tuple[bytes, ...]
@@ -33,9 +33,9 @@ def rosenbrock(x: Any) -> Any:
 
 
 def heat(x: Any, num_steps: int = 60) -> Any:
-    """The start of many steps of four stages, and their end.
+    """The initial and the final state of many Runge-Kutta steps.
 
-    The loop is a step of its own, by which the start has been written; it uses a constant array.
+    The direct route writes the initial state before the loop, which uses a constant array.
     """
     source = jnp.sin(jnp.arange(float(x.size), dtype=x.dtype)) / 50
 
@@ -53,12 +53,12 @@ def heat(x: Any, num_steps: int = 60) -> Any:
 
 
 def switch(x: Any) -> Any:
-    """One of three branches, by the first number."""
+    """One of three branches, selected by the first number."""
     index = jnp.clip(jnp.nan_to_num(x[0]), -1, 1).astype(jnp.int32) + 1
     return jax.lax.switch(index, [jnp.sin, lambda x: x**2 + 1, lambda x: jnp.cumsum(x) * 2], x)
 
 
-# A function of one array, the shape and the dtype of that.
+# A function of one array, and the array's shape and dtype.
 PROGRAMS: dict[str, tuple[Callable[[Any], Any], tuple[int, ...], str]] = {
     "rosenbrock": (rosenbrock, (2,), "f8"),
     "sine": (jnp.sin, (3,), "f4"),
@@ -66,7 +66,7 @@ PROGRAMS: dict[str, tuple[Callable[[Any], Any], tuple[int, ...], str]] = {
     "switch": (switch, (5,), "f8"),
 }
 
-# Of which a call takes long enough to do something else meanwhile.
+# A call takes long enough to do something else meanwhile.
 _LONG: tuple[Callable[[Any], Any], tuple[int, ...], str] = (
     partial(heat, num_steps=2000),
     (16,),
@@ -89,7 +89,7 @@ def compiled(name: str, route: str) -> cyxla.Executable:
 
 
 def inputs_of(name: str, num_sets: int = 7) -> list[Array]:
-    """Numbers, and in the last three sets subnormal, infinite and undefined ones among them."""
+    """Random numbers; each of the last three sets contains a subnormal number, infinity or NaN."""
     _, shape, dtype = _program(name)
     generator = np.random.default_rng(len(name))
     sets = [generator.uniform(-2, 2, shape).astype(dtype) for _ in range(num_sets)]
@@ -99,7 +99,7 @@ def inputs_of(name: str, num_sets: int = 7) -> list[Array]:
 
 
 def cycle_of(name: str, num_sets: int = 7) -> Cycle:
-    """Sets of inputs for one of PROGRAMS and the plugin's results, each unlike the one before."""
+    """Sets of inputs for one of PROGRAMS and the plugin's results; consecutive results differ."""
     plugin = compiled(name, "pjrt")
     inputs = inputs_of(name, num_sets)
     outputs = [[result.tobytes() for result in plugin.run([values])] for values in inputs]

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compiles the modules of tests/python/native, and imports them here or in another process."""
+"""Compiles the modules of tests/python/native, and imports them here or in a child process."""
 
 from __future__ import annotations
 
 import importlib
-import os
 import subprocess
 import sys
 import sysconfig
@@ -16,9 +15,7 @@ import pytest
 
 import cyxla
 from child_process import run_code, run_process
-
-# The plugins that tests run on; the first is the default one.
-PLUGINS = ("lammps-jax-pjrt-cpu", "fastatomstruct-xla-cpu", "xla-cpu-pjrt")
+from cpu_plugins import variables
 
 _TESTS = Path(__file__).parents[1]
 _LANGUAGES = {".c": ("cc", "-std=c11"), ".cpp": ("c++", "-std=c++20")}
@@ -64,25 +61,17 @@ def run_with_modules(
     folder: Path, code: str, env: Mapping[str, str] | None = None, seconds: float = 100
 ) -> str:
     """Run code in a process of its own that can import the compiled modules and `support`."""
-    paths = [str(folder), str(_TESTS), os.environ.get("PYTHONPATH", "")]
-    search = {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
-    return run_code(code, env={**(env or {}), **search}, seconds=seconds)
+    return run_code(code, env={**(env or {}), "PYTHONPATH": str(folder)}, seconds=seconds)
 
 
-def run_tests_on_plugin(plugin: str, file: str, selection: str, seconds: float) -> None:
-    """Run the tests of a file that match in a process of their own, on one of PLUGINS."""
+def run_tests_on_plugin(library: str, file: str, selection: str, seconds: float) -> None:
+    """Run the selected tests of a file in a child process, with one of CPU_LIBRARIES."""
     root = _TESTS.parents[1]
     configuration = ("-c", f"{root}/pyproject.toml", f"--rootdir={root}", "-p", "no:cacheprovider")
     ended = run_process(
         *("-m", "pytest", *configuration, "-q", file, "-k", selection),
-        env=plugin_variables(plugin),
+        env=variables(library),
         seconds=seconds,
     )
     assert ended.returncode == 0, ended.stdout
     assert " passed" in ended.stdout
-
-
-def plugin_variables(name: str) -> dict[str, str]:
-    """The environment variables that choose one of PLUGINS."""
-    (path,) = (p.path for p in cyxla.available_plugins() if p.source.split()[0] == name)
-    return {cyxla.PLUGIN_ENVIRONMENT_VARIABLE: str(path)}

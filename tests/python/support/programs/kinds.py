@@ -1,14 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs of every kind, as functions over floating-point arrays of one dtype.
-
-Each runs in float32 and float64 against `jax.jit`. Tolerances are relative to the largest value of
-an output; none needs an exception.
-"""
+"""Programs of every kind, as functions over floating-point arrays of one dtype."""
 
 from __future__ import annotations
-
-from collections.abc import Callable
-from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -16,86 +9,22 @@ import jax.scipy as jsp
 import numpy as np
 from jax import lax
 
-TOLERANCE = {"float32": 1e-5, "float64": 1e-10}
-
-
-class Kind(NamedTuple):
-    """One program: `arguments` makes its inputs from a random generator, in float64."""
-
-    function: Callable[..., Any]
-    arguments: Callable[[np.random.Generator], list[Any]]
-
-
-def vector(size: int = 7) -> Callable[[np.random.Generator], list[Any]]:
-    return lambda rng: [rng.normal(size=size)]
-
-
-def unit(size: int = 7) -> Callable[[np.random.Generator], list[Any]]:
-    """Values strictly between 0 and 1."""
-    return lambda rng: [rng.uniform(0.05, 0.95, size=size)]
-
-
-def matrix(*shape: int) -> Callable[[np.random.Generator], list[Any]]:
-    return lambda rng: [rng.normal(size=shape)]
-
-
-def well_conditioned(size: int = 6) -> Callable[[np.random.Generator], list[Any]]:
-    return lambda rng: [rng.normal(size=(size, size)) + size * np.eye(size)]
-
-
-def positive_definite(size: int = 6, *more: int) -> Callable[[np.random.Generator], list[Any]]:
-    def make(rng: np.random.Generator) -> list[Any]:
-        a = rng.normal(size=(size, size))
-        return [a @ a.T + size * np.eye(size), *(rng.normal(size=(size, n)) for n in more)]
-
-    return make
-
-
-def both(*makers: Callable[..., list[Any]]) -> Callable[[np.random.Generator], list[Any]]:
-    return lambda rng: [array for maker in makers for array in maker(rng)]
-
-
-def rosenbrock(x: Any) -> Any:
-    return (100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2).sum()
-
-
-def runge_kutta(y: Any) -> Any:
-    def field(y: Any) -> Any:
-        return jnp.stack([y[1], -jnp.sin(y[0])])
-
-    def step(y: Any, _: None) -> Any:
-        k1 = field(y)
-        k2 = field(y + 0.05 * k1)
-        k3 = field(y + 0.05 * k2)
-        k4 = field(y + 0.1 * k3)
-        y = y + 0.1 / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
-        return y, y[0]
-
-    return lax.scan(step, y, None, length=50)
-
-
-def newton(x: Any) -> Any:
-    def improve(state: Any) -> Any:
-        value, count = state
-        return 0.5 * (value + x / value), count + 1
-
-    def goes_on(state: Any) -> Any:
-        value, count = state
-        return (jnp.abs(value * value - x) > 1e-4) & (count < 50)
-
-    return lax.while_loop(goes_on, improve, (x, 0))
-
-
-def perceptron(weights: dict[str, Any], x: Any) -> Any:
-    def loss(weights: dict[str, Any]) -> Any:
-        return jnp.mean((jnp.tanh(x @ weights["w"]) @ weights["v"]) ** 2)
-
-    return jax.value_and_grad(loss)(weights)
-
-
-def convolve(x: Any, kernel: Any) -> Any:
-    return lax.conv_general_dilated(x, kernel, (2, 1), "SAME", rhs_dilation=(1, 2))
-
+from support.programs.entry import (
+    Kind,
+    both,
+    matrix,
+    positive_definite,
+    unit,
+    vector,
+    well_conditioned,
+)
+from support.programs.functions import (
+    convolve,
+    dict_perceptron,
+    newton,
+    rosenbrock,
+    runge_kutta,
+)
 
 LARGE = np.arange(40_000).reshape(200, 200) % 7
 
@@ -236,7 +165,11 @@ KINDS: dict[str, Kind] = {
     "checkpoint": Kind(jax.grad(jax.checkpoint(lambda x: jnp.sin(jnp.sin(x)).sum())), vector()),
     # containers and shapes
     "pytree": Kind(
-        lambda tree, x: {"out": perceptron(tree, x), "none": None, "in": [x, (tree["w"],)]},
+        lambda tree, x: {
+            "out": dict_perceptron(tree, x),
+            "none": None,
+            "in": [x, (tree["w"],)],
+        },
         lambda rng: [
             {"w": rng.normal(size=(4, 5)), "v": rng.normal(size=5)},
             rng.normal(size=(6, 4)),

@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs that call Python while they run.
 
-What a callback is given is kept in `SEEN`, in the order of the calls; so what is compared with
-`jax.jit` is not only what the program returns.
+`SEEN` holds the arguments of the callbacks in the order of the calls, so that tests can compare
+these with `jax.jit` too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -15,6 +14,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 from jax.experimental import io_callback
+
+from support.programs.entry import Program, for_matrix
 
 SEEN: list[Any] = []
 
@@ -114,18 +115,18 @@ def in_double(rng: np.random.Generator) -> list[Any]:
     return [rng.uniform(0.1, 1, 6)]
 
 
-CALLBACKS: dict[str, tuple[Callable[..., Any], Callable[[np.random.Generator], list[Any]]]] = {
-    "pure_callback, float32": (pure, in_single),
-    "pure_callback, float64": (pure, in_double),
-    "pure_callback of pytrees": (pure_of_pytrees, in_single),
-    "pure_callback in a scan": (pure_in_a_scan, in_single),
-    "pure_callback under vmap": (vectorized, in_double),
-    "gradient around a pure_callback": (gradient_around, in_double),
-    "io_callback": (unordered, in_single),
-    "io_callback, ordered": (ordered, in_double),
-    "debug.callback, ordered, in a loop": (ordered_in_a_loop, in_single),
-    "debug.callback": (debug_callback, in_double),
-    "debug.print": (debug_print, in_single),
-    "debug.print, ordered": (ordered_prints, in_double),
-    "nothing but a callback": (nothing_but_a_callback, in_single),
+CALLBACKS: dict[str, Program] = {
+    "pure_callback, float32": for_matrix(pure, in_single, "callback"),
+    "pure_callback, float64": for_matrix(pure, in_double, "callback"),
+    "pure_callback of pytrees": for_matrix(pure_of_pytrees, in_single, "callback"),
+    "pure_callback in a scan": for_matrix(pure_in_a_scan, in_single, "callback"),
+    "pure_callback under vmap": for_matrix(vectorized, in_double, "callback"),
+    "gradient around a pure_callback": for_matrix(gradient_around, in_double, "callback"),
+    "io_callback": for_matrix(unordered, in_single, "callback"),
+    "io_callback, ordered": for_matrix(ordered, in_double, "callback"),
+    "debug.callback, ordered, in a loop": for_matrix(ordered_in_a_loop, in_single, "callback"),
+    "debug.callback": for_matrix(debug_callback, in_double, "callback"),
+    "debug.print": for_matrix(debug_print, in_single, "callback"),
+    "debug.print, ordered": for_matrix(ordered_prints, in_double, "callback"),
+    "nothing but a callback": for_matrix(nothing_but_a_callback, in_single, "callback"),
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The longer functions of `direct_table`."""
+"""The longer functions of the program table."""
 
 from __future__ import annotations
 
@@ -11,6 +11,50 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 from jax.experimental.ode import odeint
+
+
+def runge_kutta(y: Any, num_steps: int = 50) -> Any:
+    """The end of a pendulum's path, and all its angles."""
+
+    def field(y: Any) -> Any:
+        return jnp.stack([y[1], -jnp.sin(y[0])])
+
+    def step(y: Any, _: None) -> Any:
+        k1 = field(y)
+        k2 = field(y + 0.05 * k1)
+        k3 = field(y + 0.05 * k2)
+        k4 = field(y + 0.1 * k3)
+        y = y + 0.1 / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
+        return y, y[0]
+
+    return lax.scan(step, y, None, length=num_steps)
+
+
+def rosenbrock(x: Any) -> Any:
+    return (100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2).sum()
+
+
+def newton(x: Any) -> Any:
+    def improve(state: Any) -> Any:
+        value, count = state
+        return 0.5 * (value + x / value), count + 1
+
+    def goes_on(state: Any) -> Any:
+        value, count = state
+        return (jnp.abs(value * value - x) > 1e-4) & (count < 50)
+
+    return lax.while_loop(goes_on, improve, (x, 0))
+
+
+def dict_perceptron(weights: dict[str, Any], x: Any) -> Any:
+    def loss(weights: dict[str, Any]) -> Any:
+        return jnp.mean((jnp.tanh(x @ weights["w"]) @ weights["v"]) ** 2)
+
+    return jax.value_and_grad(loss)(weights)
+
+
+def convolve(x: Any, kernel: Any) -> Any:
+    return lax.conv_general_dilated(x, kernel, (2, 1), "SAME", rhs_dilation=(1, 2))
 
 
 def five_terms(x: Any) -> Any:
@@ -25,20 +69,6 @@ def ode_field(t: Any, y: Any, p: Any) -> Any:
             p[6] * y[0] - p[7] * y[2],
         ]
     )
-
-
-def runge_kutta(y: Any) -> Any:
-    def field(y: Any) -> Any:
-        return jnp.stack([y[1], -jnp.cos(y[0])])
-
-    def step(y: Any, _: None) -> Any:
-        k1 = field(y)
-        k2 = field(y + 0.05 * k1)
-        k3 = field(y + 0.05 * k2)
-        k4 = field(y + 0.1 * k3)
-        return y + 0.1 / 6 * (k1 + 2 * k2 + 2 * k3 + k4), y
-
-    return lax.scan(step, y, None, length=100)
 
 
 def pendulum(y: Any, t: Any) -> Any:

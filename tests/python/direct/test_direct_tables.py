@@ -14,7 +14,7 @@ import cyxla
 from proto_descriptors import Field, Messages, messages_of
 from support.native import PLUGINS, plugin_variables
 
-_TABLES = Path(__file__).resolve().parents[2] / "src/direct/read/tables.h"
+_TABLES = Path(__file__).resolve().parents[3] / "src/direct/read/tables.h"
 _TABLE = re.compile(
     r"// (?P<proto>xla/\S+\.proto): (?P<message>\w+(?:\.\w+)?)[^\n]*\n(?://[^\n]*\n)*"
     r"inline constexpr Row k\w+\[\] = \{(?P<rows>.*?)\};\n",

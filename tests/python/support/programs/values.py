@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values of every sort for a program's inputs, of any dtype."""
+"""Input values of every sort and dtype."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 Array = np.ndarray[Any, Any]
 
-# Each with the seeds that are tried.
+# The seeds of each sort.
 SORTS = {
     "numbers": (0, 1, 2),
     "positive numbers": (3,),
@@ -21,7 +21,7 @@ SORTS = {
 
 
 def values(sort: str, rng: np.random.Generator, shape: tuple[int, ...], dtype: Any) -> Array:
-    """Values of a sort; integers are few and small, so that they do as an index or a count."""
+    """Values of a sort; integers are small, to be valid indices and trip counts."""
     dtype = np.dtype(dtype)
     if dtype.kind == "c":
         part = np.dtype(f"f{dtype.itemsize // 2}")
