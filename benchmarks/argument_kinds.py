@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import gc
 import random
 import time
 from collections.abc import Callable, Sequence
@@ -16,7 +15,7 @@ import numpy as np
 
 from case import aligned_empty
 from goals import argument_limit
-from measure import Effort, quartiles
+from measure import Effort, quartiles, sample_rounds
 from progress import Progress
 
 _CALLS = 1000
@@ -91,18 +90,11 @@ def measure_arguments(
             value = make()[0]
             if name != _ASARRAY and not np.array_equal(run((value,))[0], 2 * np.asarray(value)):
                 raise RuntimeError(f"run gives a wrong result for the argument {name}: {value!r}")
-        samples: dict[str, list[float]] = {name: [] for name in kinds}
-        names = list(kinds)
-        gc.collect()
-        gc.disable()
-        try:
-            for number in range(effort.rounds):
-                progress.show(f"arguments: {title}, round {number + 1} of {effort.rounds}")
-                shuffler.shuffle(names)
-                for name in names:
-                    samples[name].append(_seconds(calls[name], kinds[name]()))
-        finally:
-            gc.enable()
+        samplers = {
+            name: lambda call=calls[name], make=make: _seconds(call, make())
+            for name, make in kinds.items()
+        }
+        samples = sample_rounds(samplers, effort, shuffler, progress, f"arguments: {title}")
         results += _entries(title, samples)
     return results
 

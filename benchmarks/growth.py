@@ -11,7 +11,7 @@ from typing import Any
 
 from case import Case
 from loops import NativeLoop, seconds_on_threads
-from measure import Effort, Measurement, find_fault, measure, quartiles
+from measure import Effort, Measurement, find_fault, measure, quartiles, sample_rounds
 from progress import Progress
 from rivals import NotApplicableError, Rival
 from rivals.bare_loop import BareProgram, bare_loop
@@ -116,7 +116,13 @@ def measure_threads(
                 loops[name] = made
                 once = made[0].seconds(200) / 200
                 calls[name] = max(10, round(effort.sample_seconds * 2 / once))
-            rates = _rates(loops, calls, effort, shuffler, progress, task.name)
+            samplers = {
+                (name, threads): functools.partial(_rate, made[:threads], calls[name])
+                for name, made in loops.items()
+                for threads in THREADS
+            }
+            title = f"threads: {task.name}"
+            rates = sample_rounds(samplers, effort, shuffler, progress, title)
             _check_again(case, loops)
             results += [
                 {
@@ -131,24 +137,8 @@ def measure_threads(
     return results
 
 
-def _rates(
-    loops: dict[str, list[NativeLoop]],
-    calls: dict[str, int],
-    effort: Effort,
-    shuffler: random.Random,
-    progress: Progress,
-    title: str,
-) -> dict[tuple[str, int], list[float]]:
-    kinds = [(name, threads) for name in loops for threads in THREADS]
-    rates: dict[tuple[str, int], list[float]] = {kind: [] for kind in kinds}
-    for number in range(effort.rounds):
-        progress.show(f"threads: {title}, round {number + 1} of {effort.rounds}")
-        order = list(kinds)
-        shuffler.shuffle(order)
-        for name, threads in order:
-            seconds = seconds_on_threads(loops[name][:threads], calls[name])
-            rates[name, threads].append(threads * calls[name] / seconds)
-    return rates
+def _rate(loops: list[NativeLoop], calls: int) -> float:
+    return len(loops) * calls / seconds_on_threads(loops, calls)
 
 
 def _check_again(case: Case, loops: dict[str, list[NativeLoop]]) -> None:

@@ -6,7 +6,8 @@ from __future__ import annotations
 import dataclasses
 import gc
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
 
 import numpy as np
 
@@ -18,6 +19,9 @@ from rivals import MissingError, NotApplicableError, Rival
 # Seeds of the inputs of the checks. The second one catches a rival that returns what it computed
 # before, or reads memory of its own.
 _CHECK_SEEDS = (1, 2)
+
+
+Kind = TypeVar("Kind")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -112,6 +116,29 @@ def find_fault(case: Case, loop: Loop) -> str | None:
     return None
 
 
+def sample_rounds(
+    samplers: Mapping[Kind, Callable[[], float]],
+    effort: Effort,
+    shuffler: random.Random,
+    progress: Progress,
+    title: str,
+) -> dict[Kind, list[float]]:
+    """Call every sampler once a round, in shuffled order and without garbage collection."""
+    samples: dict[Kind, list[float]] = {kind: [] for kind in samplers}
+    order = list(samplers)
+    gc.collect()
+    gc.disable()
+    try:
+        for number in range(effort.rounds):
+            progress.show(f"{title}: round {number + 1} of {effort.rounds}")
+            shuffler.shuffle(order)
+            for kind in order:
+                samples[kind].append(samplers[kind]())
+    finally:
+        gc.enable()
+    return samples
+
+
 def measure(
     case: Case,
     rivals: Sequence[Rival],
@@ -121,19 +148,12 @@ def measure(
 ) -> list[Measurement]:
     """Check and time the rivals of a task."""
     measurements, loops = prepare_all(case, rivals, progress)
-    names = list(loops)
-    calls = {name: _calibrate(loops[name], effort) for name in names}
-    samples: Mapping[str, list[float]] = {name: [] for name in names}
-    gc.collect()
-    gc.disable()
-    try:
-        for number in range(effort.rounds):
-            progress.show(f"{case.task.name}: round {number + 1} of {effort.rounds}")
-            shuffler.shuffle(names)
-            for name in names:
-                samples[name].append(loops[name].seconds(calls[name]) / calls[name])
-    finally:
-        gc.enable()
+    calls = {name: _calibrate(loop, effort) for name, loop in loops.items()}
+    samplers = {
+        name: lambda loop=loop, count=calls[name]: loop.seconds(count) / count
+        for name, loop in loops.items()
+    }
+    samples = sample_rounds(samplers, effort, shuffler, progress, case.task.name)
     expected = case.expected()
     for measurement in measurements:
         name = measurement.rival.name
@@ -175,4 +195,5 @@ __all__ = [
     "paired_ratios",
     "prepare_all",
     "quartiles",
+    "sample_rounds",
 ]

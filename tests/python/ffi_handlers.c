@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Handlers of XLA's typed FFI, as a user would write them in C: they scale an array of floats. The
- * name tells the minor version of the FFI that a handler says it was built for; without, it is 1.
+ * name ends with the minor version of the FFI that a handler declares; without a number it is 1.
  */
 #include <string.h>
 

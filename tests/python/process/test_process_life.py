@@ -92,19 +92,19 @@ def double(program):
 
 def begin(program, executable):
     # A pool's initializer.
-    global told
+    global answers
     x = [np.ones(3, "f4")]
     calls = (cyxla.initialize, lambda: cyxla.compile_program(program), lambda: executable.run(x),
              lambda: executable.bind(x), executable.warm_up)
-    told = []
+    answers = []
     for call in calls:
         try:
             call()
         except cyxla.ForkError as error:
-            told.append('multiprocessing.get_context("spawn") or "forkserver"' in str(error))
+            answers.append('multiprocessing.get_context("spawn") or "forkserver"' in str(error))
 
-def what_was_told(_):
-    return told
+def answers_of(_):
+    return answers
 
 if __name__ == "__main__":
     import jax
@@ -127,7 +127,7 @@ if __name__ == "__main__":
     executable, _ = cyxla.compile_program(program)
     context = multiprocessing.get_context("fork")
     with context.Pool(2, initializer=begin, initargs=(program, executable)) as pool:
-        print(pool.map_async(what_was_told, range(2)).get(timeout=60) == [[True] * 5] * 2)
+        print(pool.map_async(answers_of, range(2)).get(timeout=60) == [[True] * 5] * 2)
 """
 
 
