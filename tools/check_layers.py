@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that imports and includes point one way, and the sizes and licences of files.
+"""Checks that imports and includes point one way; sizes, licences and wording of files.
 
     include/cyxla <- src/base <- src/pjrt <- src/direct <- src/runtime <- python/cyxla
 
@@ -66,6 +66,13 @@ SOURCE_FOLDERS = (
     ".ci", "benchmarks", "cmake", "examples", "include", "python", "src", "tests", "tools",
 )  # fmt: skip
 SIZED_FOLDERS = ("include", "src", "python")
+# Phrases that read as if they were translated; the tests of this check have them.
+PHRASES = re.compile(
+    r"\b(?:is no (?!longer|more)|are no (?!longer|more)|for ever\b|cannot be told|of which\b|whoever\b"
+    r"|by its own making|what is not there)",
+    re.IGNORECASE,
+)
+WORDLESS_FILES = {"tools/check_layers.py", "tests/python/project/test_checks.py"}
 
 INCLUDE = re.compile(r"""^\s*#\s*include\s*([<"])([^>"]+)[>"]""")
 EXTERN = re.compile(r"""^\s*cdef\s+extern\s+from\s+["']<?([^"'>]+)>?["']""")
@@ -266,6 +273,21 @@ def check_text(file: str, text: str) -> Iterator[Violation]:
         yield Violation(Path(file), 1, "the line 'SPDX-License-Identifier: Apache-2.0' is missing")
 
 
+def check_words(file: str, text: str) -> Iterator[Violation]:
+    """Yield the phrases of a file that an engineer would not say."""
+    if file not in WORDLESS_FILES:
+        for number, line in enumerate(text.splitlines(), start=1):
+            if match := PHRASES.search(line):
+                yield Violation(Path(file), number, f"say {match[0].strip()!r} in plainer words")
+
+
+def documents() -> Iterator[Path]:
+    """Yield the documentation."""
+    yield from sorted(ROOT.glob("*.md"))
+    for folder in ("benchmarks", "docs", "examples"):
+        yield from sorted((ROOT / folder).rglob("*.md"))
+
+
 def source_files() -> Iterator[Path]:
     """Yield the project's source files."""
     yield from (ROOT / "CMakeLists.txt", ROOT / "Makefile", ROOT / "pyproject.toml")
@@ -280,6 +302,7 @@ def check_file(path: Path) -> Iterator[Violation]:
     """Yield every violation of one file."""
     file, text = path.relative_to(ROOT).as_posix(), path.read_text()
     yield from check_text(file, text)
+    yield from check_words(file, text)
     if _layer_of(file) is None:
         return
     if path.suffix in {".py", ".pyi"}:
@@ -295,6 +318,8 @@ def main() -> int:
     files = list(source_files())
     violations = [violation for path in files for violation in check_file(path)]
     violations += check_circles()
+    for path in documents():
+        violations += check_words(path.relative_to(ROOT).as_posix(), path.read_text())
     for file, line, reason in violations:
         print(f"{file}:{line}: {reason}")
     print(f"{len(files)} files, {len(violations)} violations")

@@ -91,7 +91,7 @@ def run_cell(
     return faults
 
 
-# Set by whoever runs this, they would decide what a cell is about.
+# Variables of the caller that would change what a cell tests.
 _UNSET = ("CYXLA_DIRECT", "CYXLA_NUM_THREADS", "CYXLA_PJRT_PLUGIN", "CYXLA_PLATFORM", "XLA_FLAGS")
 
 

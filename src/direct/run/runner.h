@@ -35,7 +35,7 @@ class [[nodiscard]] Runner {
 
   // Returns false when a kernel reports an error, or unbounded loops exceed limit_trips().
   [[nodiscard]] bool run() noexcept { return run(program_); }
-  // Limits the trips of all unbounded loops together, from now on. There is no limit before.
+  // Limits the trips of all unbounded loops together, from now on; before, they are unlimited.
   void limit_trips(std::uint64_t count) noexcept { trips_left_ = count; }
   // Whether a block of the executable's plan has run. Only with Counting::kOn.
   bool has_run(const Steps& block) const noexcept;

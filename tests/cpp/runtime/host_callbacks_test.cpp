@@ -230,7 +230,7 @@ TEST_F(HostCallbacksTest, TheFloatingPointStateOfTheHostIsItsOwn) {
   std::fesetround(FE_TONEAREST);
 }
 
-TEST_F(HostCallbacksTest, TheNumberOfAFailureIsForWhoeverExpectsIt) {
+TEST_F(HostCallbacksTest, TheNumberOfAFailureGoesToTheThreadThatExpectsIt) {
   const ProgramReference program = program_with_callbacks();
   bodies[0] = [] {};
   failure = 7;

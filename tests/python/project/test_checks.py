@@ -74,6 +74,8 @@ FAULTS = [
     ),
     Fault("layers", "src/base/new.cpp", "namespace cyxla {}\n", "SPDX-License-Identifier"),
     Fault("layers", "src/base/wire.h", "//\n" * 400, "at most 400 are allowed"),
+    Fault("layers", "src/base/wire.h", "// The file that\n// is no plugin.\n", "plainer words"),
+    Fault("layers", "README.md", "It stays for ever.\n", "say 'for ever' in plainer words"),
     Fault("clang-format", "src/base/wire.h", "int  f( );\n", "code should be clang-formatted"),
     Fault("ruff-format", "tools/steps.py", "x = {1:2}\n", "File would be reformatted"),
     Fault("ruff", "tools/steps.py", "import fractions\n", "F401"),
