@@ -68,7 +68,7 @@ SOURCE_FOLDERS = (
 SIZED_FOLDERS = ("include", "src", "python")
 # Phrases that read as if they were translated; the tests of this check have them.
 PHRASES = re.compile(
-    r"\b(?:is no (?!longer|more)|are no (?!longer|more)|for ever\b|cannot be told|of which\b|whoever\b"
+    r"\b(?:(?:is|are) no (?!longer|more)|for ever\b|cannot be told|of which\b|whoever\b"
     r"|by its own making|what is not there)",
     re.IGNORECASE,
 )
