@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import signal
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -50,6 +51,9 @@ def _cyxla_folder() -> Path | None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Stop unless cyxla is installed in CYXLA_REQUIRE_INSTALLED, if that is set."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # A job in the background ignores it, and so would the processes that tests interrupt.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     folder = _cyxla_folder()
     required = os.environ.get("CYXLA_REQUIRE_INSTALLED")
     if required and (folder is None or not folder.is_relative_to(required)):
