@@ -118,17 +118,14 @@ def test_the_spec_has_the_names_of_the_program(c_table: ModuleType, tmp_path: Pa
     assert executable.statistics.from_cache
 
 
-def test_names_that_are_not_given_are_empty(c_table: ModuleType) -> None:
+def test_names_that_are_not_unicode_have_backslashes(c_table: ModuleType) -> None:
     program = cyxla.lower(lambda x: x + 1, [jax.ShapeDtypeStruct((2,), "f4")])
-    types = [array.array_type for array in program.inputs]
-    code = program.text.encode()
-    cyxla.initialize()
-    executable, _ = _runtime.compile_code(code, "mlir", {}, "f", types, types, False)
-    spec = c_table.describe(c_table.program_spec(executable))
-    assert (spec["input_names"], spec["output_names"], spec["name"]) == ([""], [""], "f")
-    executable, _ = _runtime.compile_code(
-        code, "mlir", {}, "f", types, types, False, ["\udc80"], output_names=["é"]
+    program = dataclasses.replace(
+        program,
+        inputs=(program.inputs[0]._replace(name="\udc80"),),
+        outputs=(program.outputs[0]._replace(name="é"),),
     )
+    executable, _ = cyxla.compile_program(program)
     spec = c_table.describe(c_table.program_spec(executable))
     assert (spec["input_names"], spec["output_names"]) == ([r"\udc80"], ["é"])
 

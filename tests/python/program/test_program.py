@@ -227,5 +227,5 @@ def test_given_name() -> None:
     assert program.name == '2 "odd" ü'
     assert "module @_2_odd " in program.text
     for name in ("", 3):
-        with pytest.raises(ArgumentError, match="name must be a string"):
+        with pytest.raises(ArgumentError, match="name must be a non-empty string"):
             lower(identity, [S((), "f4")], name=name)  # type: ignore[arg-type]

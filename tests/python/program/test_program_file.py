@@ -167,7 +167,7 @@ def test_files_that_are_not_programs(tmp_path: Path) -> None:
     assert "it is cut off" in message(content[:-1])
     assert "its checksum does not match" in message(content[:-9] + b"?" + content[-8:])
     newer = content[:8] + b"\x02" + content[9:]
-    assert "its format is version 2, and this cyxla reads version 1; upgrade" in message(newer)
+    assert "its format is version 2, but this cyxla reads version 1; upgrade" in message(newer)
 
 
 def test_texts_that_are_not_unicode(tmp_path: Path) -> None:
