@@ -251,9 +251,7 @@ def _load(
             extension.load_runtime, str(plugin.path), create_options, optional, threads
         )
     except PluginError as error:
-        text = str(error)
-        if str(plugin.path) not in text:
-            text = f"{candidate.described} cannot be used: {text}"
+        text = f"{candidate.described} cannot be used: {error}"
         library = candidate.library
         distribution = plugin.source if library is None else library.distribution
         lines = [text, *lost, load_advice(plugin.platform, distribution, text), advice]

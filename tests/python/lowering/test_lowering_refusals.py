@@ -18,7 +18,7 @@ from jax.interpreters import mlir
 
 from child_process import run_code
 from cyxla.errors import ArgumentError, LoweringError
-from cyxla.lowering import stablehlo
+from cyxla.lowering import jax_internals, stablehlo
 from cyxla.lowering.lower import lower
 
 S = jax.ShapeDtypeStruct
@@ -383,3 +383,13 @@ def test_sharding_over_devices() -> None:
         env={"XLA_FLAGS": "--xla_force_host_platform_device_count=2"},
     )
     assert output.split() == ["True", "True", "1"] * 2 + ["True", "True", "1"]
+
+
+def test_a_private_part_that_jax_no_longer_has_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(jax._src.config, "enable_x64")
+    missing = rf"needs jax._src.config.enable_x64, which JAX {jax.__version__} does not have"
+    with pytest.raises(LoweringError, match=missing):
+        jax_internals.is_x64_enabled()
+    with pytest.raises(LoweringError, match=r"needs jax.stages.Lowered._lowering.compile_args"):
+        jax_internals.host_callbacks_of(object())  # type: ignore[arg-type]
+    jax_internals.forget(None)
