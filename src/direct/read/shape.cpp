@@ -51,9 +51,9 @@ std::vector<std::size_t> read_layout(std::string_view bytes) {
 // `inside_tuple` ends the recursion: JAX makes no tuples of tuples.
 Shape read(std::string_view bytes, bool inside_tuple) {
   const Message<proto::kShape> message(bytes, "a shape");
-  const std::vector<std::uint64_t> dimensions = message.numbers("dimensions");
+  const std::vector<std::uint64_t> sizes = message.numbers("dimensions");
   Shape shape{.element_type = static_cast<ElementType>(message.number("element_type")),
-              .dimensions = {dimensions.begin(), dimensions.end()},
+              .dimensions = {sizes.begin(), sizes.end()},
               .minor_to_major = read_layout(message.bytes("layout"))};
   if (inside_tuple && (shape.is_tuple() || message.has("tuple_shapes"))) {
     throw Refusal(Reason::kUnsupportedType, "an array is in a tuple of tuples");
@@ -139,9 +139,9 @@ Shape read_shape(std::string_view bytes) { return read(bytes, false); }
 
 Extent read_extent(std::string_view bytes) {
   const Message<proto::kShape> shape(bytes, Lenient());
-  const std::vector<std::uint64_t> dimensions = shape.numbers("dimensions");
+  const std::vector<std::uint64_t> sizes = shape.numbers("dimensions");
   Extent extent{.element_type = static_cast<ElementType>(shape.number("element_type")),
-                .dimensions = {dimensions.begin(), dimensions.end()}};
+                .dimensions = {sizes.begin(), sizes.end()}};
   extent.num_elements = extent.element_type == ElementType::kTuple ? 0 : 1;
   for (const std::size_t size : extent.dimensions) {
     extent.num_elements *= static_cast<double>(size);

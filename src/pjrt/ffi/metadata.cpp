@@ -41,6 +41,7 @@ ffi::Error* make_ffi_error(const ffi::CallFrame& frame, int code, const char* me
   args.message = message;
   args.code = code;
   // The plugin copies the text.
+  // cppcheck-suppress returnDanglingLifetime
   return frame.api->error_create(&args);
 }
 
