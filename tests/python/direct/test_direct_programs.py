@@ -93,6 +93,7 @@ def test_a_direct_program_has_no_reason_and_a_refused_one_has(library: str) -> N
     assert [name for name, result in refused.items() if len(result["reason"]) < 20] == []
     # The reason names the kind of step that only the plugin runs, or a limit.
     words = {
+        "xnn-fusion": "XNNPACK fusion",
         "ynn-fusion": "YNNPACK fusion",
         "dot": "matrix product",
         "sort": "sort",

@@ -11,8 +11,8 @@ from typing import NamedTuple
 import pytest
 
 import cyxla
+from cpu_plugins import CPU_LIBRARIES, variables
 from proto_descriptors import Field, Messages, messages_of
-from support.native import PLUGINS, plugin_variables
 
 _TABLES = Path(__file__).resolve().parents[3] / "src/direct/read/tables.h"
 _TABLE = re.compile(
@@ -22,7 +22,7 @@ _TABLE = re.compile(
 )
 _ROW = re.compile(r'\{(?P<number>\d+), "(?P<name>\w+)", (?P<kind>k\w+)(?:, k\w+)?\}')
 # The tables have the names and numbers of this one's XLA.
-_REFERENCE = PLUGINS[0]
+_REFERENCE = CPU_LIBRARIES[0]
 
 
 class Table(NamedTuple):
@@ -45,7 +45,7 @@ def tables() -> Iterator[Table]:
 
 def descriptors(plugin: str) -> dict[str, Messages]:
     """The messages of every .proto file of the tables, as a plugin has them."""
-    path = Path(plugin_variables(plugin)[cyxla.PLUGIN_ENVIRONMENT_VARIABLE])
+    path = Path(variables(plugin)[cyxla.PLUGIN_ENVIRONMENT_VARIABLE])
     return {proto: messages_of(path, proto) for proto in {table.proto for table in tables()}}
 
 
@@ -56,7 +56,7 @@ def test_every_table_is_found() -> None:
     assert sum(len(table.rows) for table in found) == len(re.findall(r"\{\d+,", text))
 
 
-@pytest.mark.parametrize("plugin", PLUGINS)
+@pytest.mark.parametrize("plugin", CPU_LIBRARIES)
 def test_rows_are_the_fields_of_the_plugin(plugin: str) -> None:
     known = descriptors(plugin)
     wrong = []
