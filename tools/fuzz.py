@@ -17,10 +17,10 @@ _WITH_CORPUS = ("read_plan",)
 _FOLDER = BUILD / "fuzz"
 # Without a time: what continuous integration runs of each fuzzer, always the same.
 _EXECUTIONS = {
-    "read_plan": 30_000,
-    "attributes": 500_000,
-    "options": 300_000,
-    "program_file": 300_000,
+    "read_plan": 15_000,
+    "attributes": 250_000,
+    "options": 150_000,
+    "program_file": 150_000,
 }
 # A planted fault is found within seconds.
 _PLANTED_SECONDS = 200

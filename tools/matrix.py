@@ -95,15 +95,20 @@ def run_cell(
 _UNSET = ("CYXLA_DIRECT", "CYXLA_NUM_THREADS", "CYXLA_PJRT_PLUGIN", "CYXLA_PLATFORM", "XLA_FLAGS")
 
 
+def lower_programs(python: str | Path, folder: Path, *, brief: bool) -> Cell:
+    """Lower the programs with the JAX of `python` into a new folder; return those that failed."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    lowered = run_cell(python, "lower", folder, brief=brief)
+    return {name: fault for name, fault in lowered.items() if fault}
+
+
 def run_row(python: str | Path, folder: Path, *, brief: bool) -> dict[str, Cell]:
     """Lower the programs with the JAX of `python`, and run them with each plugin.
 
     The folder keeps what was lowered. A program that cannot be lowered fails in every cell.
     """
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    lowered = run_cell(python, "lower", folder, brief=brief)
-    unlowered = {name: fault for name, fault in lowered.items() if fault}
+    unlowered = lower_programs(python, folder, brief=brief)
 
     def one(library: str) -> Cell:
         return run_cell(python, "run", folder, library, brief=brief)

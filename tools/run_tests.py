@@ -11,13 +11,14 @@ A part that fails does not stop the others. A missing interpreter is a failure w
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
 import re
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 from environment import environment_folder, make_environment
@@ -28,20 +29,13 @@ from package import install_wheel
 from pythons import VERSIONS, find_pythons
 from sanitized_extension import check_extension
 from soak import run_soak
-from steps import BUILD, ROOT, StepError, configure, run, say, step
+from steps import BUILD, PREFIX, ROOT, StepError, configure, run, say, side_by_side, step
 
-# What runs without a part named; the formatter runs on request.
-PARTS = (
-    "environments",
-    "lint",
-    "ctest",
-    "sanitize",
-    "pytest",
-    "matrix",
-    "memcheck",
-    "soak",
-    "fuzz",
-)
+# What runs without a part named; the formatter runs on request. The first parts keep two cores
+# busy; those of LANES keep one, so each lane runs beside the other.
+PARTS = ("environments", "lint", "ctest", "sanitize", "pytest")
+LANES = (("matrix", "memcheck", "soak"), ("fuzz",))
+ALL_PARTS = (*PARTS, *itertools.chain.from_iterable(LANES))
 
 # What memcheck and the soak run, of the preset 'dev'.
 _SOAK_TARGETS = ("soak", "fake_pjrt_plugin", "planted")
@@ -84,10 +78,30 @@ class Session:
         self.full = full
         self.whole = whole
         self.closing_lines: list[str] = []
+        self.failures: list[str] = []
+        self.seconds: dict[str, float] = {}
         # The linters and the build of the C++ tests use the oldest interpreter, the whole Python
         # suite runs on the newest.
         self.main_version = next(iter(pythons))
         self.suite_version = list(pythons)[-1]
+
+    def run_parts(self, parts: Iterable[str], *, named: bool = False) -> None:
+        """Run these parts one after the other; note the seconds of each, and failures.
+
+        With `named`, each line that a part prints begins with its name.
+        """
+        for part in parts:
+            PREFIX.set(f"[{part}] " if named else "")
+            start = time.monotonic()
+            try:
+                getattr(self, part)()
+            except StepError as error:
+                self.failures.append(f"{part}: {error}")
+            self.seconds[part] = time.monotonic() - start
+
+    def run_lanes(self) -> None:
+        """Run the lanes beside each other."""
+        side_by_side(partial(self.run_parts, lane, named=True) for lane in LANES)
 
     def environment(self, version: str) -> Path:
         """Return the interpreter of the environment of a version, making it first."""
@@ -96,8 +110,7 @@ class Session:
 
     def environments(self) -> None:
         """Make the environments of all interpreters, two at a time: pip uses one core."""
-        with ThreadPoolExecutor(2) as executor:
-            list(executor.map(self.environment, self.pythons))
+        side_by_side(partial(self.environment, version) for version in self.pythons)
 
     def lint(self) -> None:
         """Run every check of the source text."""
@@ -261,7 +274,7 @@ class Session:
 def main() -> int:
     """Run the parts named, all without a name; return 1 when one of them failed."""
     parser = argparse.ArgumentParser(description="Runs the tests, all of them or a part.")
-    parser.add_argument("part", nargs="?", choices=[*PARTS, "format", "wheels"])
+    parser.add_argument("part", nargs="?", choices=[*ALL_PARTS, "format", "wheels"])
     parser.add_argument("--version", default="", help="one Python version, such as 3.12")
     parser.add_argument("--seconds", type=int, default=0, help="for each fuzzer")
     parser.add_argument("--full", action="store_true", help="the whole soak")
@@ -298,20 +311,19 @@ def main() -> int:
         full=arguments.full,
         whole=arguments.part is None,
     )
-    times = {}
-    for part in [arguments.part] if arguments.part else PARTS:
-        start = time.monotonic()
-        try:
-            getattr(session, part)()
-        except StepError as error:
-            failures.append(f"{part}: {error}")
-        times[part] = time.monotonic() - start
+    start = time.monotonic()
+    if arguments.part:
+        session.run_parts([arguments.part])
+    else:
+        session.run_parts(PARTS)
+        session.run_lanes()
+    failures += session.failures
     for failure in failures:
         say(f"error: {failure}")
     for line in session.closing_lines:
         say(line)
-    spent = ", ".join(f"{part} {seconds:.0f}" for part, seconds in times.items())
-    say(f"seconds: {spent}; {sum(times.values()):.0f} together")
+    spent = ", ".join(f"{part} {seconds:.0f}" for part, seconds in session.seconds.items())
+    say(f"seconds: {spent}; {time.monotonic() - start:.0f} from start to end")
     return 1 if failures else 0
 
 

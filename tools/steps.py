@@ -4,13 +4,16 @@
 from __future__ import annotations
 
 import contextlib
+import contextvars
 import hashlib
 import os
 import re
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -25,9 +28,17 @@ class StepError(Exception):
         self.lines = list(lines)
 
 
+# The commands that run now, and whether others may still start: Ctrl-C reaches one thread alone.
+_running: set[subprocess.Popen[str]] = set()
+_is_interrupted = threading.Event()
+# Before each line of a part that runs beside others; every thread has its own.
+PREFIX = contextvars.ContextVar("PREFIX", default="")
+
+
 def say(text: str) -> None:
     """Print a line at once, so that it stays in order with the output of commands."""
-    print(text, flush=True)
+    sys.stdout.write(f"{PREFIX.get()}{text}\n")
+    sys.stdout.flush()
 
 
 @contextlib.contextmanager
@@ -55,6 +66,8 @@ def run(
     Raises StepError when the command cannot be started, exits with another status than 0, or takes
     longer than `timeout` seconds (it is killed then).
     """
+    if _is_interrupted.is_set():
+        raise StepError("interrupted")
     words = [str(word) for word in command]
     environment = {**os.environ, **(env or {})}
     # A foreign PYTHONPATH would let the tests import something else than what was installed.
@@ -72,23 +85,39 @@ def run(
         text=True,
         errors="replace",
     )
+    _running.add(process)
     lines = []
     assert process.stdout is not None
     try:
         for line in process.stdout:
-            sys.stdout.write(line)
-            sys.stdout.flush()
             lines.append(line.rstrip("\n"))
+            say(lines[-1])
         status = process.wait()
     except BaseException:
         # Ctrl-C reaches us alone: timeout(1) keeps its command in a process group of its own.
         process.terminate()
         raise
+    finally:
+        _running.discard(process)
     if status in {124, 137}:
         raise StepError(f"{words[0]} took longer than {timeout:.0f} s and was ended", lines)
     if status != 0:
         raise StepError(f"{Path(words[0]).name} exited with status {status}", lines)
     return lines
+
+
+def side_by_side(actions: Iterable[Callable[[], object]]) -> None:
+    """Run actions two at a time; raises the first error when all have ended."""
+    with ThreadPoolExecutor(2) as executor:
+        futures = [executor.submit(action) for action in actions]
+        try:
+            for future in futures:
+                future.result()
+        except KeyboardInterrupt:
+            _is_interrupted.set()
+            for process in _running.copy():
+                process.terminate()
+            raise
 
 
 def configure(preset: str, python: str | Path) -> None:

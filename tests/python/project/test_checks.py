@@ -6,6 +6,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -275,6 +276,29 @@ def test_closing_lines_name_the_tests_that_failed(tmp_path: Path) -> None:
         "2 - planted.bad (Failed)",
         "50% tests passed, 1 tests failed out of 2",
     ]
+
+
+def test_lanes_run_beside_each_other(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    met = threading.Barrier(2)
+
+    def matrix(session: run_tests.Session) -> None:
+        met.wait(timeout=60)
+        run_tests.run([sys.executable, "-c", "print('of a command'); raise SystemExit(3)"])
+
+    monkeypatch.setattr(run_tests, "LANES", (("matrix", "soak"), ("fuzz",)))
+    monkeypatch.setattr(run_tests.Session, "matrix", matrix)
+    monkeypatch.setattr(run_tests.Session, "soak", lambda session: run_tests.say("soaked"))
+    monkeypatch.setattr(run_tests.Session, "fuzz", lambda session: met.wait(timeout=60))
+    session = run_tests.Session({"3.11": Path()}, [], fuzz_seconds=0, full=False, whole=True)
+    session.run_lanes()
+    assert len(session.failures) == 1
+    assert session.failures[0].endswith("exited with status 3")
+    assert set(session.seconds) == {"matrix", "soak", "fuzz"}
+    lines = capsys.readouterr().out.splitlines()
+    assert "[matrix] of a command" in lines
+    assert "[soak] soaked" in lines
 
 
 @pytest.mark.parametrize(("ci", "status"), [("true", 1), ("", 0)])
