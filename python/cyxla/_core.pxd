@@ -114,6 +114,11 @@ cdef extern from "<optional>" namespace "std" nogil:
         pass
     cdef cppclass OptionalSize "std::optional<std::size_t>":
         void emplace(size_t value)
+        cpp_bool has_value()
+        size_t value()
+    cdef cppclass OptionalTripCount "std::optional<std::uint64_t>":
+        cpp_bool has_value()
+        uint64_t value()
 
 cdef extern from "<string_view>" namespace "std" nogil:
     cdef cppclass string_view:
@@ -298,3 +303,55 @@ cdef extern from "runtime/program_file.h" namespace "cyxla::runtime" nogil:
         const CoreProgramFile& program) except +translate_exception
     CoreProgramFile core_read_program_file "cyxla::runtime::read_program_file"(
         string_view bytes) except +translate_exception
+
+cdef extern from "direct/plan.h" namespace "cyxla::direct" nogil:
+    cdef enum class AllocationKind "cyxla::direct::Allocation::Kind":
+        kInput
+        kOutput
+        kConstant
+        kPrivate
+    cdef cppclass CoreAllocation "cyxla::direct::Allocation":
+        AllocationKind kind
+        size_t size_bytes
+        size_t number
+        OptionalSize copied_input
+        string bytes
+    cdef cppclass CoreSlice "cyxla::direct::Slice":
+        size_t allocation
+        size_t offset
+        size_t size_bytes
+    cdef cppclass CoreStep "cyxla::direct::Step":
+        pass
+    cdef cppclass CoreKernelStep "cyxla::direct::KernelStep":
+        size_t kernel
+        vector[CoreSlice] slices
+    cdef cppclass CopyDimension "cyxla::direct::CopyStep::Dimension":
+        size_t size
+        size_t source_stride_bytes
+        size_t destination_stride_bytes
+    cdef cppclass CoreCopyStep "cyxla::direct::CopyStep":
+        CoreSlice source
+        CoreSlice destination
+        size_t element_bytes
+        vector[CopyDimension] dimensions
+    cdef cppclass CoreWhileStep "cyxla::direct::WhileStep":
+        vector[CoreStep] condition
+        vector[CoreStep] body
+        CoreSlice condition_result
+        OptionalTripCount trip_count
+    cdef cppclass CoreConditionalStep "cyxla::direct::ConditionalStep":
+        CoreSlice index
+        cpp_bool is_predicate
+        vector[vector[CoreStep]] branches
+    cdef cppclass CorePlan "cyxla::direct::Plan":
+        vector[CoreAllocation] allocations
+        vector[size_t] inputs
+        vector[size_t] outputs
+        vector[string] kernels
+        vector[CoreStep] steps
+        cpp_bool has_unbounded_loop
+
+cdef extern from "_native/plan.hpp" namespace "cyxla::glue" nogil:
+    CorePlan plan_of(const string& serialized, vector[size_t] input_bytes,
+                     vector[size_t] output_bytes) except +translate_exception
+    const Kind* step_if[Kind](const CoreStep& step) noexcept

@@ -75,6 +75,52 @@ class Compiled(NamedTuple):
     serialized: bytes
     marks_donation: bool
 
+class Slice(NamedTuple):
+    allocation: int
+    offset: int
+    size_bytes: int
+
+class KernelStep(NamedTuple):
+    kernel: str
+    slices: tuple[Slice, ...]
+
+class CopyStep(NamedTuple):
+    source: Slice
+    destination: Slice
+    element_bytes: int
+    dimensions: tuple[tuple[int, int, int], ...]
+
+class WhileStep(NamedTuple):
+    condition: tuple[Step, ...]
+    body: tuple[Step, ...]
+    result: Slice
+    trip_count: int | None
+
+class ConditionalStep(NamedTuple):
+    branch_index: Slice
+    is_predicate: bool
+    branches: tuple[tuple[Step, ...], ...]
+
+Step = KernelStep | CopyStep | WhileStep | ConditionalStep
+
+class Allocation(NamedTuple):
+    kind: str
+    size_bytes: int
+    number: int
+    copied_input: int | None
+    contents: bytes
+
+class Plan(NamedTuple):
+    allocations: tuple[Allocation, ...]
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    kernels: tuple[str, ...]
+    steps: tuple[Step, ...]
+    has_unbounded_loop: bool
+
+def read_plan(
+    serialized: bytes, input_bytes: Sequence[int], output_bytes: Sequence[int]
+) -> Plan: ...
 def set_statistics(executable: Executable, statistics: CompileStatistics) -> None: ...
 def load_runtime(
     path: str,

@@ -199,6 +199,7 @@ def shutdown():
 
 
 include "_native/compilation.pxi"
+include "_native/plan.pxi"
 
 
 def register_ffi_handler(str name, str platform, uintptr_t address):
