@@ -31,7 +31,7 @@ LAYERS = (
 # may import anything. A stub has types only, so it may name those of later modules.
 PACKAGE = (
     "errors", "abi", "dtypes", "memory", "plugins", "ffi", "_runtime", "runtime", "program",
-    "lowering", "compilation", "__main__",
+    "lowering", "compilation", "library", "__main__",
 )  # fmt: skip
 
 # The only headers of the C library and of POSIX that src/ may use; C++ has the rest without '.h'.

@@ -15,6 +15,7 @@ __all__ = [
     "ExecutionError",
     "ForkError",
     "LargeConstantsWarning",
+    "LibraryError",
     "LoweringError",
     "NarrowingWarning",
     "PluginError",
@@ -74,6 +75,10 @@ class AbiError(Error, ImportError):
 
 class UnsupportedError(Error):
     """A feature that cyxla or the loaded plugin does not support."""
+
+
+class LibraryError(Error):
+    """A program that cannot be built into a library; the message has the reason."""
 
 
 class ShutdownError(Error):
