@@ -36,6 +36,7 @@ _NAMES_OF_MODULES = {
         "ExecutionError",
         "ForkError",
         "LargeConstantsWarning",
+        "LibraryError",
         "LoweringError",
         "NarrowingWarning",
         "PluginError",
@@ -43,6 +44,7 @@ _NAMES_OF_MODULES = {
         "UnsupportedError",
     ),
     "ffi.targets": ("register_ffi_target",),
+    "library.build": ("Library", "LibraryFunction", "build_library"),
     "lowering.lower": (
         "LARGE_CONSTANTS_BYTES",
         "lower",

@@ -13,6 +13,7 @@ from cyxla.errors import (
     ExecutionError as ExecutionError,
     ForkError as ForkError,
     LargeConstantsWarning as LargeConstantsWarning,
+    LibraryError as LibraryError,
     LoweringError as LoweringError,
     NarrowingWarning as NarrowingWarning,
     PluginError as PluginError,
@@ -20,6 +21,11 @@ from cyxla.errors import (
     UnsupportedError as UnsupportedError,
 )
 from cyxla.ffi.targets import register_ffi_target as register_ffi_target
+from cyxla.library.build import (
+    Library as Library,
+    LibraryFunction as LibraryFunction,
+    build_library as build_library,
+)
 from cyxla.lowering.lower import LARGE_CONSTANTS_BYTES as LARGE_CONSTANTS_BYTES, lower as lower
 from cyxla.memory import aligned_empty as aligned_empty
 from cyxla.plugins.discovery import (

@@ -1,0 +1,356 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`build_library`, which makes a C library of programs."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import tempfile
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from cyxla import runtime
+from cyxla.abi import package_version
+from cyxla.compilation.compile import check_platform, compile_checked, usable_settings
+from cyxla.compilation.settings import CompileRequest, check_settings
+from cyxla.errors import ArgumentError, LibraryError, UnsupportedError
+from cyxla.library.archive import write_archive
+from cyxla.library.descriptor import write_cpu_check, write_descriptor
+from cyxla.library.driver import Source, write_function
+from cyxla.library.header import write_header
+from cyxla.library.interface import Function, Parameter, functions_of
+from cyxla.library.linker import link_shared
+from cyxla.library.symbols import undefined_symbols
+from cyxla.library.verify import NUM_TRIALS, Array, first_difference, trial_inputs
+from cyxla.library.worker import Built, Job, Request, build
+from cyxla.program.program import Program
+from cyxla.program.signature import identifier
+
+if TYPE_CHECKING:
+    from cyxla._runtime import Executable
+    from cyxla.library.emit import Target
+
+__all__ = ["Library", "LibraryFunction", "build_library"]
+
+_DUMP_FOLDER: Final = "xla_dump_to"
+# Restricts the dump to LLVM's IR. Older plugins lack it, and dump more.
+_DUMP_EMITTER: Final = "xla_dump_emitter_re"
+# The first version of PJRT whose plugin writes into its IR which products and sums may be fused.
+_MARKS_CONTRACT: Final = (0, 115)
+# Of the trials of a program whose loops may not end.
+_LEAST_TRIALS: Final = 32
+_SUFFIXES: Final = (".o", ".a", ".so", ".dll", ".wasm")
+
+
+class LibraryFunction(NamedTuple):
+    """A function of a library.
+
+    Attributes:
+        name: its C name.
+        inputs: its first parameters, in order.
+        outputs: the parameters after them.
+        workspace_bytes: the size of the memory that the last parameter points to; 0 if there is no
+            such parameter.
+        kernels_apart: the kernels that were compiled by themselves, because it could not be written
+            down which of their sums the plugin fuses. They round as the plugin's do, and cost a
+            call.
+        num_trials: on how many sets of inputs every number of every output was equal to the
+            program's, executed by the plugin.
+    """
+
+    name: str
+    inputs: tuple[Parameter, ...]
+    outputs: tuple[Parameter, ...]
+    workspace_bytes: int
+    kernels_apart: tuple[str, ...]
+    num_trials: int
+
+
+class Library(NamedTuple):
+    """What `build_library` wrote.
+
+    Attributes:
+        path: the library.
+        header: its C header.
+        size_bytes: the size of the library's file.
+        undefined_symbols: what its object file needs from elsewhere, such as `sin` of the
+            mathematics library.
+        functions: its functions by name.
+    """
+
+    path: Path
+    header: Path
+    size_bytes: int
+    undefined_symbols: tuple[str, ...]
+    functions: Mapping[str, LibraryFunction]
+
+
+class _Compiled(NamedTuple):
+    """A program as the plugin compiled it, and its function in LLVM's IR."""
+
+    function: Function
+    executable: Executable
+    source: Source
+    inputs: list[list[Array]]
+    may_hang: bool
+
+
+def build_library(
+    programs: Program | Sequence[Program] | Mapping[str, Program],
+    path: str | os.PathLike[str],
+    *,
+    name: str | None = None,
+    target: str | None = None,
+    cpu: str | None = None,
+    optional: Collection[str] = (),
+    linker: str | None = None,
+) -> Library:
+    """Build a C library of programs, which needs neither cyxla nor Python nor XLA when it runs.
+
+    The library has a C function for each program. It takes pointers to the inputs, then to the
+    outputs, keeps no state, allocates nothing, cannot fail, and may be called by any number of
+    threads at once. A header is written beside it.
+
+    Results are the plugin's: every function is compared with its program, executed by the plugin,
+    on 256 sets of inputs, with subnormal numbers flushed to zero in both; every number has to be
+    equal in every bit. Payloads and signs of NaN may differ, and functions of the mathematics
+    library are those of the machine it runs on. A library for another machine is compared on this
+    one, in code made of the same LLVM IR.
+
+    Needs llvmlite (`pip install 'cyxla[build]'`) and the CPU plugin.
+
+    Args:
+        programs: a program, several, or `{name: program}` with the names of the C functions;
+            otherwise they are named as the programs.
+        path: the file to write. Its suffix says what: ".o" (an object file), ".a" (a static
+            library), ".so", ".dll" (shared libraries) or ".wasm" (a WebAssembly module). The header
+            has the same name with the suffix ".h".
+        name: with it every function's name begins with it and an underscore.
+        target: the triple of the machine to build for, such as "aarch64-linux-gnu"; this one by
+            default.
+        cpu: LLVM's name of the processor; "native" for this machine's. By default any processor of
+            the target with fused multiply-add will do: x86-64-v3 on x86-64.
+        optional: names of outputs (parameters in the header) for which callers may pass NULL.
+        linker: the program that links shared libraries and WebAssembly modules; by default the
+            system's `cc`, the target's gcc, or `wasm-ld`.
+
+    Raises:
+        ArgumentError: a name is not a C identifier or comes twice, the suffix is unknown, the
+            folder does not exist, or `optional` names no output.
+        LibraryError: llvmlite or the linker is missing, the target is unknown, a program has a step
+            that only the plugin runs (the message names it), or its function did not give the
+            program's results. Nothing is written then.
+        PluginError, CompileError: see `compile_program`.
+    """
+    functions = functions_of(programs, name, optional)
+    place = _checked_path(path)
+    _check_llvmlite()
+    from cyxla.library.emit import target_of
+
+    machine = target_of(target, cpu)
+    compiled = [_compile(function) for function in functions]
+    for each in compiled:
+        _check_instructions(each.source, machine.architecture, is_baseline=cpu is None)
+    stem = identifier(name or place.stem)
+    cpu_check = f"{stem}_cpu_ok" if machine.architecture == "x86_64" and cpu is None else None
+    extra_text = write_cpu_check(cpu_check) if cpu_check else ""
+    built = _build_equal(compiled, extra_text, machine)
+    if machine.architecture != "x86_64":
+        _check_none_apart(built, machine.triple)
+    exported = [symbol for f in functions for symbol in (f.name, f"{f.name}_function")]
+    exported += [cpu_check] if cpu_check else []
+    workspaces = {each.function.name: each.source.workspace_bytes for each in compiled}
+    header = write_header(
+        stem, functions, workspaces, _notes(functions, machine.triple, machine.cpu), cpu_check
+    )
+    content = built.code
+    if place.suffix == ".a":
+        content = write_archive("cyxla.o", built.code, exported)
+    elif place.suffix != ".o":
+        content = link_shared(built.code, place.name, machine.triple, exported, linker)
+    header_path = place.with_suffix(".h")
+    _write({place: content, header_path: header.encode()})
+    return Library(
+        place,
+        header_path,
+        len(content),
+        tuple(sorted(undefined_symbols(built.code))),
+        {
+            each.function.name: LibraryFunction(
+                each.function.name,
+                each.function.inputs,
+                each.function.outputs,
+                each.source.workspace_bytes,
+                built.apart[each.function.name],
+                sum(results is not None for results in found),
+            )
+            for each, found in zip(compiled, built.outputs, strict=True)
+        },
+    )
+
+
+def _checked_path(path: str | os.PathLike[str]) -> Path:
+    place = Path(path)
+    if place.suffix not in _SUFFIXES:
+        raise ArgumentError(
+            f"path {str(place)!r} must end in {', '.join(_SUFFIXES)}, which says what to write"
+        )
+    if not place.parent.is_dir():
+        raise ArgumentError(f"path {str(place)!r}: the folder {str(place.parent)!r} does not exist")
+    if not os.access(place.parent, os.W_OK):
+        raise ArgumentError(f"path {str(place)!r}: the folder cannot be written to")
+    return place
+
+
+def _check_llvmlite() -> None:
+    if importlib.util.find_spec("llvmlite") is None:
+        raise LibraryError(
+            "build_library needs llvmlite, which generates the code; install it with"
+            " pip install 'cyxla[build]'"
+        )
+
+
+def _compile(function: Function) -> _Compiled:
+    """Compile a program for PJRT, and read its plan and the IR of its kernels."""
+    from cyxla import _runtime
+    from cyxla.library.ir import kernel_texts
+
+    program = function.program
+    info = runtime.runtime_info()
+    if program.platform != "cpu" or info.plugin.platform != "cpu":
+        raise LibraryError(
+            f"program {program.name!r} was lowered for {program.platform!r} and the plugin is for"
+            f" {info.plugin.platform!r}; libraries are built of programs for 'cpu', by a CPU plugin"
+        )
+    check_platform(program, info)
+    if program.needs_python:
+        raise LibraryError(
+            f"program {program.name!r} calls back into Python, which a library cannot do"
+        )
+    with tempfile.TemporaryDirectory(prefix="cyxla-") as folder:
+        options = {_DUMP_FOLDER: folder, _DUMP_EMITTER: "llvm"}
+        settings = check_settings([program], options, None, False, "pjrt", True, False)
+        settings = usable_settings(settings, info, stacklevel=4)
+        settings = settings._replace(optional=settings.optional | {_DUMP_EMITTER})
+        executable = compile_checked(CompileRequest(program, settings, info)).executable
+        try:
+            plan = _runtime.read_plan(
+                _runtime.serialize(executable),
+                [array.size_bytes for array in program.inputs],
+                [array.size_bytes for array in program.outputs],
+            )
+        except UnsupportedError as refusal:
+            raise LibraryError(
+                f"program {program.name!r} cannot be built into a library: {refusal}"
+            ) from None
+        kernels = kernel_texts(Path(folder), plan.kernels)
+    source = write_function(function.name, plan, kernels, function.optional_outputs)
+    descriptor = write_descriptor(function, source.workspace_bytes)
+    source = source._replace(text=f"{source.text}\n{descriptor}")
+    may_hang = plan.has_unbounded_loop
+    inputs = list(trial_inputs(program.inputs, has_specials=not may_hang))
+    return _Compiled(function, executable, source, inputs, may_hang)
+
+
+def _check_instructions(source: Source, architecture: str, *, is_baseline: bool) -> None:
+    """Raise LibraryError for kernels with instructions that the target does not have."""
+    prefix = "llvm.x86.avx512" if architecture == "x86_64" else "llvm.x86."
+    if architecture == "x86_64" and not is_baseline:
+        return
+    for symbol, text in source.kernels.items():
+        if (start := text.find(prefix)) >= 0:
+            instruction = text[start : text.index("(", start)]
+            advice = "; pass cpu='native'" if architecture == "x86_64" else ""
+            raise LibraryError(
+                f"the function {source.name!r} cannot be built for this target: the plugin wrote"
+                f" its kernel {symbol!r} with {instruction}, an instruction of this machine's"
+                f" processor{advice}"
+            )
+
+
+def _build_equal(compiled: Sequence[_Compiled], extra_text: str, machine: Target) -> Built:
+    """Build the functions; those that differ again, with all kernels as the plugin has them."""
+    apart: dict[str, frozenset[str]] = {}
+    for is_last in (False, True):
+        built = build(Request([_job(each, apart) for each in compiled], extra_text, machine))
+        differing = {
+            each.function.name: text
+            for each, found in zip(compiled, built.outputs, strict=True)
+            if (text := _difference(each, found))
+        }
+        if not differing:
+            return built
+        if is_last:
+            break
+        apart = {
+            each.function.name: frozenset(each.source.kernels)
+            for each in compiled
+            if each.function.name in differing
+        }
+    name, text = next(iter(differing.items()))
+    raise LibraryError(
+        f"the function {name!r} does not give the program's results, so no library was written:"
+        f" {text}"
+    )
+
+
+def _check_none_apart(built: Built, triple: str) -> None:
+    """Raise LibraryError for a kernel whose fused operations only x86's code generator chooses."""
+    for name, symbols in built.apart.items():
+        if symbols:
+            raise LibraryError(
+                f"the function {name!r} cannot be built for {triple} with the same bits: it could"
+                f" not be written down which products and sums of its kernel {symbols[0]!r} are"
+                " fused; build it for x86-64"
+            )
+
+
+def _job(compiled: _Compiled, apart: Mapping[str, frozenset[str]]) -> Job:
+    name = compiled.function.name
+    return Job(
+        compiled.source._replace(apart=apart.get(name, frozenset())),
+        runtime.runtime_info().api_version < _MARKS_CONTRACT,
+        [[array.tobytes() for array in arrays] for arrays in compiled.inputs],
+        [array.size_bytes for array in compiled.function.program.outputs],
+        compiled.may_hang,
+    )
+
+
+def _difference(compiled: _Compiled, found: Sequence[Sequence[bytes] | None]) -> str:
+    num_ended = sum(results is not None for results in found)
+    if num_ended < _LEAST_TRIALS:
+        return f"its loops ended on only {num_ended} of {len(found)} trial inputs"
+    outputs = compiled.function.program.outputs
+    return first_difference(compiled.executable.run, outputs, compiled.inputs, found)
+
+
+def _notes(functions: Sequence[Function], triple: str, cpu: str) -> list[str]:
+    plugin = runtime.runtime_info().plugin
+    names = ", ".join(function.name for function in functions)
+    return [
+        f"{names}: built from JAX functions by cyxla {package_version()} for {triple}"
+        f" ({cpu or 'any processor'}), with XLA's compiler of {plugin.path.name}. This file is"
+        " generated.",
+        f"Each function was compared with the JAX program on {NUM_TRIALS} sets of inputs: every"
+        " number was equal in every bit, with subnormal numbers flushed to zero in both. Not"
+        " compared: the sign and payload of NaN. Functions of the mathematics library, such as sin,"
+        " are those of the machine that this runs on, so their last bit may differ there.",
+    ]
+
+
+def _write(files: Mapping[Path, bytes]) -> None:
+    """Write all files, or none: each appears whole, under its name."""
+    written: list[Path] = []
+    try:
+        for path, content in files.items():
+            temporary = path.with_name(f".{path.name}.{os.getpid()}")
+            written.append(temporary)
+            temporary.write_bytes(content)
+        for path in files:
+            path.with_name(f".{path.name}.{os.getpid()}").replace(path)
+    except OSError as error:
+        raise LibraryError(f"cannot write {error.filename!r}: {error.strerror}") from error
+    finally:
+        for temporary in written:
+            temporary.unlink(missing_ok=True)
