@@ -41,11 +41,9 @@ def _values(
     if dtype.kind in "iu":
         return _integers(rng, dtype, shape, is_special=is_special)
     if dtype.kind == "c":
-        parts = [
-            _numbers(rng, np.dtype(f"f{dtype.itemsize // 2}"), shape, trial, is_special=is_special)
-            for _ in range(2)
-        ]
-        return (parts[0] + 1j * parts[1]).astype(dtype)
+        part = np.dtype(f"f{dtype.itemsize // 2}")
+        pairs = _numbers(rng, part, (*shape, 2), trial, is_special=is_special)
+        return pairs.view(dtype).reshape(shape)
     return _numbers(rng, dtype, shape, trial, is_special=is_special)
 
 
