@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """`python -m cyxla` prints a report for bug reports; with `--include` the include folders instead.
 
+`python -m cyxla build` builds C libraries.
+
 The exit code is 1 if the default plugin cannot be loaded.
 
 The plugin is loaded in a child process, because it may abort: a GPU plugin does on an unknown flag
@@ -49,17 +51,23 @@ _LOAD_CODE = (
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit code."""
+    words = sys.argv[1:] if arguments is None else list(arguments)
+    if words[:1] == ["build"]:
+        from cyxla.library.command import main as build
+
+        return build(words[1:])
     parser = argparse.ArgumentParser(
         prog="python -m cyxla",
         description="Print a report for bug reports about cyxla: versions, the plugins found and "
-        "rejected, and the properties of the default plugin.",
+        "rejected, and the properties of the default plugin. 'python -m cyxla build --help' tells "
+        "how to build C libraries.",
     )
     parser.add_argument(
         "--include",
         action="store_true",
         help="print the include folders instead, first the C compiler's, then Cython's",
     )
-    include = parser.parse_args(arguments).include
+    include = parser.parse_args(words).include
     if hasattr(sys.stdout, "reconfigure"):  # the terminal may not be able to encode a path
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
