@@ -8,7 +8,7 @@ VERSION =
 # For each fuzzer of 'make fuzz'.
 SECONDS = 600
 
-.PHONY: help demo test bench lint ctest sanitize memcheck pytest matrix wheels life fuzz soak
+.PHONY: help demo test bench lint ctest sanitize memcheck pytest matrix targets wheels life fuzz soak
 .PHONY: format clean
 
 help:
@@ -20,6 +20,7 @@ help:
 	@echo 'make memcheck  calls on every route under Valgrind'
 	@echo 'make pytest    the Python tests; VERSION=3.12 for one interpreter, ARGS="-k name" for pytest'
 	@echo 'make matrix    programs of every kind on three versions of JAX with three plugins'
+	@echo 'make targets   a third of the programs as libraries for other machines, under emulators'
 	@echo 'make wheels    find and load the plugins of JAX for GPUs and TPUs; downloads 700 MB'
 	@echo 'make life      end a process a hundred times while threads execute, on each interpreter'
 	@echo 'make fuzz      the fuzzers, 10 minutes each; SECONDS=60 for another time'
@@ -48,6 +49,10 @@ pytest:
 matrix:
 	@tools/bootstrap
 	@$(PYTHON) tools/matrix.py $(ARGS)
+
+targets:
+	@tools/bootstrap
+	@$(RUN_TESTS) targets --version '$(VERSION)'
 
 wheels:
 	@tools/bootstrap

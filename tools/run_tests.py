@@ -163,13 +163,19 @@ class Session:
         command: list[str | Path] = [sys.executable, "tools/matrix.py", "--brief", newest]
         self._run_runner(f"matrix, JAX {newest}:", f"| {newest} |", command)
 
+    def targets(self) -> None:
+        """Run programs of the table as libraries for other machines; one interpreter."""
+        self._other_tests("targets", "--numprocesses=2")
+
     def wheels(self) -> None:
         """Download JAX's plugins for GPUs and TPUs and test with them; one interpreter."""
-        version = list(self.pythons)[-1]  # the oldest has no wheels of JAX's newest version
-        python = self._installed(version)
-        command = self._pytest_command(python, "wheels")
-        with step(f"tests with JAX's wheels on {version}"):
-            self._run_runner(f"wheels, Python {version}:", " in ", command, BUILD)
+        self._other_tests("wheels")
+
+    def _other_tests(self, folder: str, *options: str) -> None:
+        version = self.suite_version
+        command = self._pytest_command(self._installed(version), folder, *options)
+        with step(f"tests of {folder} on {version}"):
+            self._run_runner(f"{folder}, Python {version}:", " in ", command, BUILD)
 
     def fuzz(self) -> None:
         """Build the fuzzers and run each, beginning with programs of the installed plugins."""
@@ -274,7 +280,7 @@ class Session:
 def main() -> int:
     """Run the parts named, all without a name; return 1 when one of them failed."""
     parser = argparse.ArgumentParser(description="Runs the tests, all of them or a part.")
-    parser.add_argument("part", nargs="?", choices=[*ALL_PARTS, "format", "wheels"])
+    parser.add_argument("part", nargs="?", choices=[*ALL_PARTS, "format", "targets", "wheels"])
     parser.add_argument("--version", default="", help="one Python version, such as 3.12")
     parser.add_argument("--seconds", type=int, default=0, help="for each fuzzer")
     parser.add_argument("--full", action="store_true", help="the whole soak")

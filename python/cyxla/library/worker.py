@@ -84,7 +84,7 @@ def build(request: Request) -> Built:
     if ended.returncode != 0:
         printed = ended.stderr.decode(errors="replace").strip()[-_ERROR_CHARACTERS:]
         raise LibraryError(
-            "the process that generates code ended with"
+            f"the process that generates code for {request.target.triple} ended with"
             f" {'signal' if ended.returncode < 0 else 'status'} {abs(ended.returncode)}: {printed}"
         )
     answer = pickle.loads(ended.stdout)

@@ -27,14 +27,17 @@ OWN_INSTRUCTION = "an instruction of this machine's processor"
 @pytest.mark.filterwarnings("ignore::cyxla.LargeConstantsWarning")
 def test_a_direct_program_can_be_built(name: str, tmp_path: Path) -> None:
     program = lowered(PROGRAMS[name], arguments_of(name, PROGRAMS[name]))
+    refusal = ""
     try:
         library = cyxla.build_library({"f": program}, tmp_path / "f.o")
     except cyxla.LibraryError as error:
+        refusal = str(error)
+    if refusal:
         assert list(tmp_path.iterdir()) == []
-        if OWN_INSTRUCTION not in str(error):
+        if OWN_INSTRUCTION not in refusal:
             executable = cyxla.compile_program(program, exact=True).executable
-            assert executable.route == "pjrt", error
-            assert executable.route_reason in str(error)
+            assert executable.route == "pjrt", refusal
+            assert executable.route_reason in refusal
         return
     function = library.functions["f"]
     assert function.num_trials >= 32

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import ctypes
-import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,25 +17,9 @@ import wasmtime
 import cyxla
 from cyxla.library.verify import difference
 from support.programs.functions import rosenbrock, runge_kutta
+from support.targets import TARGETS, Runner
 
 NUM_SETS = 24
-RUNNER = Path(__file__).with_name("runner.c")
-
-
-class Target(NamedTuple):
-    """A machine: its triple, the compiler and the emulator."""
-
-    triple: str
-    compiler: str
-    emulator: str
-
-
-TARGETS = (
-    Target("aarch64-linux-gnu", "aarch64-linux-gnu-gcc", "qemu-aarch64"),
-    Target("riscv64-linux-gnu", "riscv64-linux-gnu-gcc", "qemu-riscv64"),
-    Target("armv7-unknown-linux-gnueabihf", "arm-linux-gnueabihf-gcc", "qemu-arm"),
-    Target("x86_64-linux-gnu", "cc", "env"),
-)
 
 
 def robertson(y: Any) -> Any:
@@ -102,36 +85,17 @@ def assert_equal(name: str, wanted: Any, found: Any) -> None:
 @pytest.fixture(scope="module", params=TARGETS, ids=lambda target: target.triple)
 def runner(
     request: pytest.FixtureRequest, cases: dict[str, Case], tmp_path_factory: pytest.TempPathFactory
-) -> list[str]:
-    """The command that runs the library's functions."""
-    target = request.param
-    folder = tmp_path_factory.mktemp(target.triple)
+) -> Runner:
     programs = {name: case.program for name, case in cases.items()}
-    library = cyxla.build_library(programs, folder / "library.a", target=target.triple)
-    functions = ", ".join(f"{name}_function()" for name in programs)
-    command = [target.compiler, "-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-static"]
-    command += [f"-DFUNCTIONS={functions}", f"-I{folder}", str(RUNNER), str(library.path), "-lm"]
-    subprocess.run([*command, "-o", str(folder / "runner")], check=True, timeout=100)
-    return [target.emulator, str(folder / "runner")]
+    return Runner(request.param, programs, tmp_path_factory.mktemp(request.param.triple))
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_the_numbers_are_this_machines(
-    runner: list[str], cases: dict[str, Case], name: str
-) -> None:
+def test_the_numbers_are_this_machines(runner: Runner, cases: dict[str, Case], name: str) -> None:
     case = cases[name]
-    given = b"".join(array.tobytes() for arrays in case.inputs for array in arrays)
-    command = [*runner, str(list(FUNCTIONS).index(name))]
-    printed = subprocess.run(
-        command, input=given, capture_output=True, timeout=60, check=True
-    ).stdout
-    place = 0
-    for outputs in case.wanted:
-        for wanted in outputs:
-            found = np.frombuffer(printed, wanted.dtype, wanted.size, place).reshape(wanted.shape)
-            place += found.nbytes
-            assert_equal(name, wanted, found)
-    assert place == len(printed)
+    for outputs, found in zip(case.wanted, runner.run(name, case.inputs), strict=True):
+        for wanted, each in zip(outputs, found, strict=True):
+            assert_equal(name, wanted, each)
 
 
 class Module:
