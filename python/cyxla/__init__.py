@@ -44,7 +44,8 @@ _NAMES_OF_MODULES = {
         "UnsupportedError",
     ),
     "ffi.targets": ("register_ffi_target",),
-    "library.build": ("Library", "LibraryFunction", "build_library"),
+    "library.build": ("Library", "build_library"),
+    "library.interface": ("LibraryFunction",),
     "lowering.lower": (
         "LARGE_CONSTANTS_BYTES",
         "lower",

@@ -21,11 +21,8 @@ from cyxla.errors import (
     UnsupportedError as UnsupportedError,
 )
 from cyxla.ffi.targets import register_ffi_target as register_ffi_target
-from cyxla.library.build import (
-    Library as Library,
-    LibraryFunction as LibraryFunction,
-    build_library as build_library,
-)
+from cyxla.library.build import Library as Library, build_library as build_library
+from cyxla.library.interface import LibraryFunction as LibraryFunction
 from cyxla.lowering.lower import LARGE_CONSTANTS_BYTES as LARGE_CONSTANTS_BYTES, lower as lower
 from cyxla.memory import aligned_empty as aligned_empty
 from cyxla.plugins.discovery import (

@@ -27,7 +27,7 @@ from cyxla.program.program import Program
 if TYPE_CHECKING:
     from cyxla._runtime import Executable
 
-__all__ = ["REASON", "chosen_form"]
+__all__ = ["REASON", "chosen_form", "is_close"]
 
 REASON: Final = "compiled a second time, with its small matrix products as kernels"
 """`Executable.route_reason` of a program for which the second form was kept."""
@@ -180,12 +180,13 @@ def _agree(program: Program, first: Executable, second: Executable) -> bool:
         arrays = _arrays(program, seed)
         with np.errstate(all="ignore"):
             for left, right in zip(first.run(arrays), second.run(arrays), strict=True):
-                if not _is_close(left, right):
+                if not is_close(left, right):
                     return False
     return True
 
 
-def _is_close(left: np.ndarray[Any, Any], right: np.ndarray[Any, Any]) -> bool:
+def is_close(left: np.ndarray[Any, Any], right: np.ndarray[Any, Any]) -> bool:
+    """Tell whether results of two forms agree within rounding; integers have to be equal."""
     tolerance = _TOLERANCE.get(left.dtype.char)
     if tolerance is None:
         return left.tobytes() == right.tobytes()

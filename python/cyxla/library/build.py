@@ -5,66 +5,36 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import tempfile
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from cyxla import runtime
 from cyxla.abi import package_version
-from cyxla.compilation.compile import check_platform, compile_checked, usable_settings
-from cyxla.compilation.settings import CompileRequest, check_settings
-from cyxla.errors import ArgumentError, LibraryError, UnsupportedError
+from cyxla.errors import ArgumentError, LibraryError
 from cyxla.library.archive import write_archive
-from cyxla.library.descriptor import write_cpu_check, write_descriptor
-from cyxla.library.driver import Source, write_function
+from cyxla.library.descriptor import write_cpu_check
+from cyxla.library.driver import Source
 from cyxla.library.header import write_header
-from cyxla.library.interface import Function, Parameter, functions_of
+from cyxla.library.interface import LibraryFunction, functions_of
 from cyxla.library.linker import link_shared
+from cyxla.library.source import Compiled, compile_function, output_bytes
 from cyxla.library.symbols import undefined_symbols
-from cyxla.library.verify import NUM_TRIALS, Array, first_difference, trial_inputs
+from cyxla.library.verify import first_difference
 from cyxla.library.worker import Built, Job, Request, build
 from cyxla.program.program import Program
 from cyxla.program.signature import identifier
 
 if TYPE_CHECKING:
-    from cyxla._runtime import Executable
     from cyxla.library.emit import Target
 
 __all__ = ["Library", "LibraryFunction", "build_library"]
 
-_DUMP_FOLDER: Final = "xla_dump_to"
-# Restricts the dump to LLVM's IR. Older plugins lack it, and dump more.
-_DUMP_EMITTER: Final = "xla_dump_emitter_re"
 # The first version of PJRT whose plugin writes into its IR which products and sums may be fused.
 _MARKS_CONTRACT: Final = (0, 115)
 # Of the trials of a program whose loops may not end.
 _LEAST_TRIALS: Final = 32
 _SUFFIXES: Final = (".o", ".a", ".so", ".dll", ".wasm")
-
-
-class LibraryFunction(NamedTuple):
-    """A function of a library.
-
-    Attributes:
-        name: its C name.
-        inputs: its first parameters, in order.
-        outputs: the parameters after them.
-        workspace_bytes: the size of the memory that the last parameter points to; 0 if there is no
-            such parameter.
-        kernels_apart: the kernels that were compiled by themselves, because it could not be written
-            down which of their sums the plugin fuses. They round as the plugin's do, and cost a
-            call.
-        num_trials: on how many sets of inputs every number of every output was equal to the
-            program's, executed by the plugin.
-    """
-
-    name: str
-    inputs: tuple[Parameter, ...]
-    outputs: tuple[Parameter, ...]
-    workspace_bytes: int
-    kernels_apart: tuple[str, ...]
-    num_trials: int
 
 
 class Library(NamedTuple):
@@ -86,16 +56,6 @@ class Library(NamedTuple):
     functions: Mapping[str, LibraryFunction]
 
 
-class _Compiled(NamedTuple):
-    """A program as the plugin compiled it, and its function in LLVM's IR."""
-
-    function: Function
-    executable: Executable
-    source: Source
-    inputs: list[list[Array]]
-    may_hang: bool
-
-
 def build_library(
     programs: Program | Sequence[Program] | Mapping[str, Program],
     path: str | os.PathLike[str],
@@ -103,6 +63,7 @@ def build_library(
     name: str | None = None,
     target: str | None = None,
     cpu: str | None = None,
+    exact: bool = True,
     optional: Collection[str] = (),
     linker: str | None = None,
 ) -> Library:
@@ -131,6 +92,10 @@ def build_library(
             default.
         cpu: LLVM's name of the processor; "native" for this machine's. By default any processor of
             the target with fused multiply-add will do: x86-64-v3 on x86-64.
+        exact: False also builds programs with small matrix products (float32 and float64, at most
+            128 columns in the factor and 32 x 128 results). These add in another order than in the
+            program as it is compiled otherwise; results agree within 1e-5 (float32) or 1e-10
+            (float64) of an output's largest value, which is checked.
         optional: names of outputs (parameters in the header) for which callers may pass NULL.
         linker: the program that links shared libraries and WebAssembly modules; by default the
             system's `cc`, the target's gcc, or `wasm-ld`.
@@ -149,7 +114,7 @@ def build_library(
     from cyxla.library.emit import target_of
 
     machine = target_of(target, cpu)
-    compiled = [_compile(function) for function in functions]
+    compiled = [compile_function(function, exact=exact) for function in functions]
     for each in compiled:
         _check_instructions(each.source, machine.architecture, is_baseline=cpu is None)
     stem = identifier(name or place.stem)
@@ -160,9 +125,9 @@ def build_library(
         _check_none_apart(built, machine.triple)
     exported = [symbol for f in functions for symbol in (f.name, f"{f.name}_function")]
     exported += [cpu_check] if cpu_check else []
-    workspaces = {each.function.name: each.source.workspace_bytes for each in compiled}
+    described = {each.name: each for each in _described(compiled, built)}
     header = write_header(
-        stem, functions, workspaces, _notes(functions, machine.triple, machine.cpu), cpu_check
+        stem, list(described.values()), _notes(described, machine, exact=exact), cpu_check
     )
     content = built.code
     if place.suffix == ".a":
@@ -176,18 +141,17 @@ def build_library(
         header_path,
         len(content),
         tuple(sorted(undefined_symbols(built.code))),
-        {
-            each.function.name: LibraryFunction(
-                each.function.name,
-                each.function.inputs,
-                each.function.outputs,
-                each.source.workspace_bytes,
-                built.apart[each.function.name],
-                sum(results is not None for results in found),
-            )
-            for each, found in zip(compiled, built.outputs, strict=True)
-        },
+        described,
     )
+
+
+def _described(compiled: Sequence[Compiled], built: Built) -> Iterator[LibraryFunction]:
+    for each, found in zip(compiled, built.outputs, strict=True):
+        name, _, inputs, outputs = each.function
+        num_trials = sum(results is not None for results in found)
+        yield LibraryFunction(
+            name, inputs, outputs, each.source.workspace_bytes, built.apart[name], num_trials
+        )
 
 
 def _checked_path(path: str | os.PathLike[str]) -> Path:
@@ -211,48 +175,6 @@ def _check_llvmlite() -> None:
         )
 
 
-def _compile(function: Function) -> _Compiled:
-    """Compile a program for PJRT, and read its plan and the IR of its kernels."""
-    from cyxla import _runtime
-    from cyxla.library.ir import kernel_texts
-
-    program = function.program
-    info = runtime.runtime_info()
-    if program.platform != "cpu" or info.plugin.platform != "cpu":
-        raise LibraryError(
-            f"program {program.name!r} was lowered for {program.platform!r} and the plugin is for"
-            f" {info.plugin.platform!r}; libraries are built of programs for 'cpu', by a CPU plugin"
-        )
-    check_platform(program, info)
-    if program.needs_python:
-        raise LibraryError(
-            f"program {program.name!r} calls back into Python, which a library cannot do"
-        )
-    with tempfile.TemporaryDirectory(prefix="cyxla-") as folder:
-        options = {_DUMP_FOLDER: folder, _DUMP_EMITTER: "llvm"}
-        settings = check_settings([program], options, None, False, "pjrt", True, False)
-        settings = usable_settings(settings, info, stacklevel=4)
-        settings = settings._replace(optional=settings.optional | {_DUMP_EMITTER})
-        executable = compile_checked(CompileRequest(program, settings, info)).executable
-        try:
-            plan = _runtime.read_plan(
-                _runtime.serialize(executable),
-                [array.size_bytes for array in program.inputs],
-                [array.size_bytes for array in program.outputs],
-            )
-        except UnsupportedError as refusal:
-            raise LibraryError(
-                f"program {program.name!r} cannot be built into a library: {refusal}"
-            ) from None
-        kernels = kernel_texts(Path(folder), plan.kernels)
-    source = write_function(function.name, plan, kernels, function.optional_outputs)
-    descriptor = write_descriptor(function, source.workspace_bytes)
-    source = source._replace(text=f"{source.text}\n{descriptor}")
-    may_hang = plan.has_unbounded_loop
-    inputs = list(trial_inputs(program.inputs, has_specials=not may_hang))
-    return _Compiled(function, executable, source, inputs, may_hang)
-
-
 def _check_instructions(source: Source, architecture: str, *, is_baseline: bool) -> None:
     """Raise LibraryError for kernels with instructions that the target does not have."""
     prefix = "llvm.x86.avx512" if architecture == "x86_64" else "llvm.x86."
@@ -269,7 +191,7 @@ def _check_instructions(source: Source, architecture: str, *, is_baseline: bool)
             )
 
 
-def _build_equal(compiled: Sequence[_Compiled], extra_text: str, machine: Target) -> Built:
+def _build_equal(compiled: Sequence[Compiled], extra_text: str, machine: Target) -> Built:
     """Build the functions; those that differ again, with all kernels as the plugin has them."""
     apart: dict[str, frozenset[str]] = {}
     for is_last in (False, True):
@@ -306,18 +228,18 @@ def _check_none_apart(built: Built, triple: str) -> None:
             )
 
 
-def _job(compiled: _Compiled, apart: Mapping[str, frozenset[str]]) -> Job:
+def _job(compiled: Compiled, apart: Mapping[str, frozenset[str]]) -> Job:
     name = compiled.function.name
     return Job(
         compiled.source._replace(apart=apart.get(name, frozenset())),
         runtime.runtime_info().api_version < _MARKS_CONTRACT,
         [[array.tobytes() for array in arrays] for arrays in compiled.inputs],
-        [array.size_bytes for array in compiled.function.program.outputs],
+        output_bytes(compiled.function),
         compiled.may_hang,
     )
 
 
-def _difference(compiled: _Compiled, found: Sequence[Sequence[bytes] | None]) -> str:
+def _difference(compiled: Compiled, found: Sequence[Sequence[bytes] | None]) -> str:
     num_ended = sum(results is not None for results in found)
     if num_ended < _LEAST_TRIALS:
         return f"its loops ended on only {num_ended} of {len(found)} trial inputs"
@@ -325,18 +247,22 @@ def _difference(compiled: _Compiled, found: Sequence[Sequence[bytes] | None]) ->
     return first_difference(compiled.executable.run, outputs, compiled.inputs, found)
 
 
-def _notes(functions: Sequence[Function], triple: str, cpu: str) -> list[str]:
+def _notes(functions: Iterable[str], machine: Target, *, exact: bool) -> list[str]:
     plugin = runtime.runtime_info().plugin
-    names = ", ".join(function.name for function in functions)
-    return [
-        f"{names}: built from JAX functions by cyxla {package_version()} for {triple}"
-        f" ({cpu or 'any processor'}), with XLA's compiler of {plugin.path.name}. This file is"
-        " generated.",
-        f"Each function was compared with the JAX program on {NUM_TRIALS} sets of inputs: every"
-        " number was equal in every bit, with subnormal numbers flushed to zero in both. Not"
-        " compared: the sign and payload of NaN. Functions of the mathematics library, such as sin,"
-        " are those of the machine that this runs on, so their last bit may differ there.",
+    notes = [
+        f"{', '.join(functions)}: built from JAX functions by cyxla {package_version()} for"
+        f" {machine.triple} ({machine.cpu or 'any processor'}), with XLA's compiler of"
+        f" {plugin.path.name}. This file is generated.",
+        "In the trials named below every number of every output was equal, in every bit, to the"
+        " program's, with subnormal numbers flushed to zero in both. Not compared: the sign and the"
+        " payload of NaN. Functions of the mathematics library, such as sin, are those of the"
+        " machine that this runs on, so their last bit may differ there.",
     ]
+    if not exact:
+        notes.append(
+            "Built with exact=False: small matrix products add in another order than in JAX."
+        )
+    return notes
 
 
 def _write(files: Mapping[Path, bytes]) -> None:

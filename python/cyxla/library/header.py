@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
-from cyxla.library.interface import Function, Parameter
+from cyxla.library.interface import LibraryFunction, Parameter
 
 # Written into every header: a program may include several.
 _SHARED: Final = """\
@@ -46,8 +46,7 @@ _WIDTH: Final = 90
 
 def write_header(
     guard: str,
-    functions: Sequence[Function],
-    workspaces: Mapping[str, int],
+    functions: Sequence[LibraryFunction],
     notes: Iterable[str],
     cpu_check: str | None,
 ) -> str:
@@ -56,7 +55,6 @@ def write_header(
     Args:
         guard: the library's name, for the include guard.
         functions: what it declares.
-        workspaces: the bytes of workspace of each function, by name.
         notes: paragraphs for the comment at the top.
         cpu_check: the name of the function that tells whether this CPU can run the library.
     """
@@ -69,7 +67,7 @@ def write_header(
             + f"int {cpu_check}(void);\n"
         )
     for function in functions:
-        parts.append(_declaration(function, workspaces[function.name]))
+        parts.append(_declaration(function))
     parts.append(f"#ifdef __cplusplus\n}}\n#endif\n\n#endif /* {macro} */\n")
     return "\n".join(parts)
 
@@ -82,23 +80,24 @@ _CONTRACT: Final = (
 )
 
 
-def _declaration(function: Function, workspace_bytes: int) -> str:
+def _declaration(function: LibraryFunction) -> str:
     parameters = [_parameter(each, "const ") for each in function.inputs]
     parameters += [_parameter(each, "") for each in function.outputs]
     notes = [_array_note(each, "in") for each in function.inputs]
     notes += [_array_note(each, "out") for each in function.outputs]
-    if workspace_bytes:
+    if function.workspace_bytes:
         parameters.append("void *CYXLA_RESTRICT workspace")
         notes.append(
-            f"  workspace: {workspace_bytes} bytes, aligned to 64, for temporaries; one for each"
-            " thread"
+            f"  workspace: {function.workspace_bytes} bytes, aligned to 64, for temporaries; one for"
+            " each thread"
         )
     opening = f"void {function.name}("
     joined = ", ".join(parameters)
     if len(opening) + len(joined) > _WIDTH:
         joined = ",\n".join(["", *(f"    {each}" for each in parameters)])[1:]
     notes = [note.replace("*/", "* /") for note in notes]
-    lines = [f"/* {function.program.name}:", *notes, " */", f"{opening}{joined});"]
+    notes.append(f"  equal to the program in {function.num_trials} trials")
+    lines = [f"/* {function.name}:", *notes, " */", f"{opening}{joined});"]
     lines.append(f"const cyxla_library_function *{function.name}_function(void);")
     return "\n".join([*lines, ""])
 

@@ -31,6 +31,20 @@ _C_TYPES: Final = {
     ElementType.C128: ("double", 2),
 }
 _IDENTIFIER: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+# Functions of C that kernels may call, and those that no program should lose.
+_C_MATHEMATICS: Final = (
+    "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "ceil", "copysign", "cos",
+    "cosh", "erf", "erfc", "exp", "exp10", "exp2", "expm1", "fabs", "fdim", "floor", "fma",
+    "fmax", "fmin", "fmod", "frexp", "hypot", "ilogb", "ldexp", "lgamma", "llrint", "llround",
+    "log", "log10", "log1p", "log2", "logb", "lrint", "lround", "modf", "nan", "nearbyint",
+    "nextafter", "pow", "remainder", "remquo", "rint", "round", "scalbln", "scalbn", "sin",
+    "sincos", "sinh", "sqrt", "tan", "tanh", "tgamma", "trunc",
+)  # fmt: skip
+_C_FUNCTIONS: Final = frozenset({
+    *(f"{name}{suffix}" for name in _C_MATHEMATICS for suffix in ("", "f", "l")),
+    "abort", "atexit", "calloc", "exit", "free", "main", "malloc", "memcmp", "memcpy", "memmove",
+    "memset", "realloc",
+})  # fmt: skip
 # Words of C99 and C++20, what the headers that ours includes define, and the last parameter.
 _RESERVED: Final = frozenset(
     {
@@ -107,6 +121,30 @@ class Function(NamedTuple):
         return frozenset(i for i, output in enumerate(self.outputs) if output.is_optional)
 
 
+class LibraryFunction(NamedTuple):
+    """A function of a library.
+
+    Attributes:
+        name: its C name.
+        inputs: its first parameters, in order.
+        outputs: the parameters after them.
+        workspace_bytes: the size of the memory that the last parameter points to; 0 if there is no
+            such parameter.
+        kernels_apart: the kernels that were compiled by themselves, because it could not be written
+            down which of their sums the plugin fuses. They round as the plugin's do, and cost a
+            call.
+        num_trials: on how many sets of inputs every number of every output was equal to the
+            program's, executed by the plugin.
+    """
+
+    name: str
+    inputs: tuple[Parameter, ...]
+    outputs: tuple[Parameter, ...]
+    workspace_bytes: int
+    kernels_apart: tuple[str, ...]
+    num_trials: int
+
+
 def functions_of(
     programs: Program | Sequence[Program] | Mapping[str, Program],
     prefix: str | None,
@@ -128,10 +166,14 @@ def functions_of(
                 f"a C function cannot be called {name!r}; pass {{name: program}} with a name of"
                 " letters, digits and underscores"
             )
-        if name in functions:
+        if name in _C_FUNCTIONS:
             raise ArgumentError(
-                f"two programs would become the C function {name!r}; pass {{name: program}} with"
-                " two names"
+                f"a C function called {name!r} would replace the C library's; pass"
+                " {name: program} with another name, or name= for a prefix"
+            )
+        if name in functions or name.removesuffix("_function") in functions:
+            raise ArgumentError(
+                f"two functions would be called {name!r}; pass {{name: program}} with other names"
             )
         functions[name] = _function(name, program, optional)
     known = {output.name for function in functions.values() for output in function.outputs}

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import cyxla
-from cyxla.library import build
+from cyxla.library import source
 from support.programs.functions import rosenbrock
 
 TARGETS = (
@@ -253,7 +253,17 @@ REFUSALS: Mapping[str, tuple[dict[str, Any], type[cyxla.Error], str]] = {
     "keyword": ({"programs": {"double": None}}, cyxla.ArgumentError, "cannot be called 'double'"),
     "name type": ({"programs": {3: None}}, cyxla.ArgumentError, "must be a str, not 3"),
     "prefix": ({"name": "a-b"}, cyxla.ArgumentError, "cannot be called 'a-b_cost'"),
-    "twice": ({"programs": [None, None]}, cyxla.ArgumentError, "would become .* 'cost'"),
+    "twice": (
+        {"programs": [None, None]},
+        cyxla.ArgumentError,
+        "two functions would be called 'cost'",
+    ),
+    "descriptor": (
+        {"programs": {"f": None, "f_function": None}},
+        cyxla.ArgumentError,
+        "two functions would be called 'f_function'",
+    ),
+    "a function of C": ({"programs": {"sinf": None}}, cyxla.ArgumentError, "replace the C lib"),
     "optional": (
         {"optional": ["hessian"]},
         cyxla.ArgumentError,
@@ -298,6 +308,30 @@ def test_a_step_that_only_the_plugin_runs_is_named(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_small_matrix_products_need_another_order_of_sums(tmp_path: Path, dtype: str) -> None:
+    def perceptron(a: Any, b: Any, x: Any) -> Any:
+        return jnp.tanh(jnp.tanh(x @ a) @ b)
+
+    shapes = [((8, 16), dtype), ((16, 4), dtype), ((5, 8), dtype)]
+    program = lower(perceptron, *shapes, name="perceptron")
+    with pytest.raises(cyxla.LibraryError, match="only the plugin runs; exact=False builds small"):
+        cyxla.build_library(program, tmp_path / "p.so")
+    loaded = Loaded(cyxla.build_library(program, tmp_path / "p.so", exact=False))
+    rng = np.random.default_rng(3)
+    inputs = [rng.normal(size=shape).astype(dtype) for shape, _ in shapes]
+    executable = cyxla.compile_program(program, exact=True).executable
+    for wanted, found in zip(executable.run(inputs), loaded("perceptron", *inputs), strict=True):
+        tolerance = {"f4": 1e-5, "f8": 1e-10}[dtype] * np.abs(wanted).max()
+        np.testing.assert_allclose(found, wanted, rtol=0, atol=tolerance)
+
+
+def test_a_large_product_is_refused_also_then(tmp_path: Path) -> None:
+    program = lower(lambda a: a @ a, ((200, 200), "f8"), name="square")
+    with pytest.raises(cyxla.LibraryError, match=r"'square' cannot be built .* matrix product"):
+        cyxla.build_library(program, tmp_path / "p.o", exact=False)
+
+
 def test_a_program_that_calls_python_is_refused(tmp_path: Path) -> None:
     def function(x: Any) -> Any:
         return jax.pure_callback(lambda x: x, jax.ShapeDtypeStruct((), "f4"), x)
@@ -312,7 +346,7 @@ def test_a_planted_error_is_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: str
 ) -> None:
     program = lower(lambda x: jnp.cumsum(jnp.sin(x) - x * 3), ((6,), "f8"), name="f")
-    original = build.write_function
+    original = source.write_function
 
     def wrong(name: str, plan: Any, kernels: dict[str, str], optional: Any) -> Any:
         if fault == "a slice is shifted":
@@ -327,7 +361,7 @@ def test_a_planted_error_is_found(
             kernels = {symbol: text.replace("fsub", "fadd") for symbol, text in kernels.items()}
         return original(name, plan, kernels, optional)
 
-    monkeypatch.setattr(build, "write_function", wrong)
+    monkeypatch.setattr(source, "write_function", wrong)
     with pytest.raises(cyxla.LibraryError, match=r"'f' does not give the program's results"):
         cyxla.build_library(program, tmp_path / "f.o")
     assert list(tmp_path.iterdir()) == []
