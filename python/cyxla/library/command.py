@@ -25,6 +25,8 @@ def main(arguments: Sequence[str]) -> int:
             name=given.name,
             target=given.target,
             cpu=given.cpu,
+            exact=not given.inexact,
+            flush_subnormals=given.flush_subnormals,
             optional=given.optional,
             linker=given.linker,
         )
@@ -48,6 +50,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--name", help="what the functions' names begin with")
     parser.add_argument("--target", metavar="TRIPLE", help="such as aarch64-linux-gnu")
     parser.add_argument("--cpu", help="LLVM's name of a processor, or 'native'")
+    parser.add_argument(
+        "--inexact", action="store_true", help="also build small matrix products (exact=False)"
+    )
+    parser.add_argument(
+        "--flush-subnormals", action="store_true", help="treat subnormal numbers as zero"
+    )
     parser.add_argument(
         "--optional",
         action="append",

@@ -59,9 +59,9 @@ def write_function(
     writer = _FunctionWriter(plan)
     writer.begin(optional)
     writer.add_steps(plan.steps)
+    workspace_bytes = writer.memory.workspace_bytes
     parameters = [f"ptr noalias readonly %in{i}" for i in range(len(plan.inputs))]
     parameters += [f"ptr noalias %out{i}" for i in range(len(plan.outputs))]
-    workspace_bytes = writer.memory.workspace_bytes
     if workspace_bytes:
         parameters.append("ptr noalias %workspace")
     lines = [

@@ -88,8 +88,8 @@ def _declaration(function: LibraryFunction) -> str:
     if function.workspace_bytes:
         parameters.append("void *CYXLA_RESTRICT workspace")
         notes.append(
-            f"  workspace: {function.workspace_bytes} bytes, aligned to 64, for temporaries; one for"
-            " each thread"
+            f"  workspace: {function.workspace_bytes} bytes for temporaries, aligned to 64; each"
+            " thread needs its own"
         )
     opening = f"void {function.name}("
     joined = ", ".join(parameters)

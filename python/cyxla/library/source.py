@@ -63,6 +63,10 @@ class _Form(NamedTuple):
 def compile_function(function: Function, *, exact: bool) -> Compiled:
     """Compile a program for PJRT, and write its function in LLVM's IR.
 
+    Args:
+        function: the program and its C function.
+        exact: False also compiles small matrix products as kernels.
+
     Raises LibraryError for a program that only the plugin can run, or that is not for a CPU.
     """
     program = function.program

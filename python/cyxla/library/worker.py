@@ -39,11 +39,19 @@ class Job(NamedTuple):
 
 
 class Request(NamedTuple):
-    """Functions to build into one object file, and more IR that goes into it."""
+    """Functions to build into one object file.
+
+    Attributes:
+        jobs: the functions.
+        extra_text: more IR that goes into it.
+        target: the machine that it is for.
+        flush_subnormals: whether the functions treat subnormal numbers as zero.
+    """
 
     jobs: Sequence[Job]
     extra_text: str
     target: Target
+    flush_subnormals: bool
 
 
 class Built(NamedTuple):
@@ -96,12 +104,16 @@ def build(request: Request) -> Built:
 
 def _build_here(request: Request) -> Built:
     from cyxla.library import emit
+    from cyxla.library.flushing import write_flushing
     from cyxla.library.trial import Trial, run_trials
 
     target = request.target
     host = emit.target_of(None, None)
     sources = [_exact(job) for job in request.jobs]
-    module = emit.link(sources, target, request.extra_text)
+    wanted = sources
+    if request.flush_subnormals:
+        wanted = [write_flushing(source, target.architecture) for source in sources]
+    module = emit.link(wanted, target, request.extra_text)
     code = emit.machine_of(target).emit_object(module)
     tried = code
     if target.triple != host.triple:

@@ -217,6 +217,23 @@ def test_an_optional_output_may_be_null(program: cyxla.Program, tmp_path: Path) 
     )
 
 
+def test_subnormal_numbers_are_flushed_on_request(tmp_path: Path) -> None:
+    program = lower(lambda x: x * np.float32(0.25), ((3,), "f4"), name="quarter")
+    x = np.array([2e-38, -1e-40, 1], np.float32)
+    plain = Loaded(cyxla.build_library(program, tmp_path / "plain.so"))
+    flushing = Loaded(cyxla.build_library(program, tmp_path / "flush.so", flush_subnormals=True))
+    (found,) = flushing("quarter", x)
+    assert found.tolist() == [0, 0, 0.25]
+    assert_equal(program, flushing, "quarter", x)
+    cyxla.build_library(
+        program, tmp_path / "quarter.o", flush_subnormals=True, target="aarch64-linux-gnu"
+    )
+    # The caller's state is as before.
+    (found,) = plain("quarter", x)
+    assert (found[:2] != 0).all()
+    assert x[1] * np.float32(0.5) != 0
+
+
 def test_arrays_at_any_address(program: cyxla.Program, tmp_path: Path) -> None:
     library = cyxla.build_library(program, tmp_path / "model.so")
     function = ctypes.CDLL(str(library.path)).cost
@@ -274,6 +291,11 @@ REFUSALS: Mapping[str, tuple[dict[str, Any], type[cyxla.Error], str]] = {
         {"target": "aarch64-linux-gnu", "cpu": "native"},
         cyxla.LibraryError,
         "the target is 'aarch64-linux-gnu'",
+    ),
+    "flushing": (
+        {"target": "riscv64-linux-gnu", "flush_subnormals": True},
+        cyxla.LibraryError,
+        "flush_subnormals is for x86_64 and aarch64, not for riscv64",
     ),
     "linker": (
         {"path": "model.so", "linker": "no-such-ld"},

@@ -41,6 +41,7 @@ def test_it_needs_no_jax(saved: Path, tmp_path: Path) -> None:
         sys.modules["jax"] = sys.modules["jaxlib"] = None
         from cyxla.__main__ import main
         options = ["--target", "aarch64-linux-gnu", "--cpu", "cortex-a72", "--optional", "result"]
+        options += ["--inexact", "--flush-subnormals"]
         assert main(["build", {str(saved)!r}, "-o", {str(output)!r}, *options]) == 0
         """
     )
