@@ -15,6 +15,7 @@ from cyxla.errors import ArgumentError, LibraryError
 from cyxla.library.archive import write_archive
 from cyxla.library.descriptor import write_cpu_check
 from cyxla.library.driver import Source
+from cyxla.library.extras import Described, check_extras, write_extras
 from cyxla.library.flushing import check_flushing
 from cyxla.library.header import write_header
 from cyxla.library.interface import LibraryFunction, functions_of
@@ -48,6 +49,7 @@ class Library(NamedTuple):
         undefined_symbols: what its object file needs from elsewhere, such as `sin` of the
             mathematics library.
         functions: its functions by name.
+        extras: the further files.
     """
 
     path: Path
@@ -55,6 +57,7 @@ class Library(NamedTuple):
     size_bytes: int
     undefined_symbols: tuple[str, ...]
     functions: Mapping[str, LibraryFunction]
+    extras: tuple[Path, ...] = ()
 
 
 def build_library(
@@ -67,6 +70,7 @@ def build_library(
     exact: bool = True,
     flush_subnormals: bool = False,
     optional: Collection[str] = (),
+    extras: Collection[str] = (),
     linker: str | None = None,
 ) -> Library:
     """Build a C library of programs, which needs neither cyxla nor Python nor XLA when it runs.
@@ -102,6 +106,8 @@ def build_library(
             as the plugin does, and restores its state. This takes 5 to 20 ns. For x86-64 and
             AArch64.
         optional: names of outputs (parameters in the header) for which callers may pass NULL.
+        extras: what else to write beside the library: "fortran" (a module with interfaces of
+            iso_c_binding), "pkg-config" or "cmake" (NAME-config.cmake with a target NAME::NAME).
         linker: the program that links shared libraries and WebAssembly modules; by default the
             system's `cc`, the target's gcc, or `wasm-ld`.
 
@@ -115,6 +121,7 @@ def build_library(
     """
     functions = functions_of(programs, name, optional)
     place = _checked_path(path)
+    check_extras(extras, place)
     _check_llvmlite()
     from cyxla.library.emit import target_of
 
@@ -142,13 +149,17 @@ def build_library(
     elif place.suffix != ".o":
         content = link_shared(built.code, place.name, machine.triple, exported, linker)
     header_path = place.with_suffix(".h")
-    _write({place: content, header_path: header.encode()})
+    undefined = tuple(sorted(undefined_symbols(built.code)))
+    more = write_extras(Described(stem, place, list(described.values()), bool(undefined)), extras)
+    texts = {header_path: header, **more}
+    _write({place: content, **{file: text.encode() for file, text in texts.items()}})
     return Library(
         place,
         header_path,
         len(content),
-        tuple(sorted(undefined_symbols(built.code))),
+        undefined,
         described,
+        tuple(more),
     )
 
 

@@ -28,6 +28,7 @@ def main(arguments: Sequence[str]) -> int:
             exact=not given.inexact,
             flush_subnormals=given.flush_subnormals,
             optional=given.optional,
+            extras=given.extra,
             linker=given.linker,
         )
     except (Error, OSError) as error:
@@ -62,6 +63,13 @@ def _parser() -> argparse.ArgumentParser:
         default=[],
         metavar="OUTPUT",
         help="an output for which callers may pass NULL; repeatable",
+    )
+    parser.add_argument(
+        "--extra",
+        action="append",
+        default=[],
+        choices=["fortran", "pkg-config", "cmake"],
+        help="a further file beside the library; repeatable",
     )
     parser.add_argument("--linker", help="the program that links .so, .dll and .wasm")
     return parser
