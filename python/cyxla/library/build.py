@@ -140,16 +140,15 @@ def build_library(
     exported = [symbol for f in functions for symbol in (f.name, f"{f.name}_function")]
     exported += [cpu_check] if cpu_check else []
     described = {each.name: each for each in _described(compiled, built)}
-    header = write_header(
-        stem, list(described.values()), _notes(described, machine, exact=exact), cpu_check
-    )
+    undefined = tuple(sorted(undefined_symbols(built.code)))
+    notes = _notes(described, machine, undefined, exact=exact)
+    header = write_header(stem, list(described.values()), notes, cpu_check)
     content = built.code
     if place.suffix == ".a":
         content = write_archive("cyxla.o", built.code, exported)
     elif place.suffix != ".o":
         content = link_shared(built.code, place.name, machine.triple, exported, linker)
     header_path = place.with_suffix(".h")
-    undefined = tuple(sorted(undefined_symbols(built.code)))
     more = write_extras(Described(stem, place, list(described.values()), bool(undefined)), extras)
     texts = {header_path: header, **more}
     _write({place: content, **{file: text.encode() for file, text in texts.items()}})
@@ -265,7 +264,9 @@ def _difference(compiled: Compiled, found: Sequence[Sequence[bytes] | None]) -> 
     return first_difference(compiled.executable.run, outputs, compiled.inputs, found)
 
 
-def _notes(functions: Iterable[str], machine: Target, *, exact: bool) -> list[str]:
+def _notes(
+    functions: Iterable[str], machine: Target, undefined: Collection[str], *, exact: bool
+) -> list[str]:
     plugin = runtime.runtime_info().plugin
     notes = [
         f"{', '.join(functions)}: built from JAX functions by cyxla {package_version()} for"
@@ -276,6 +277,11 @@ def _notes(functions: Iterable[str], machine: Target, *, exact: bool) -> list[st
         " payload of NaN. Functions of the mathematics library, such as sin, are those of the"
         " machine that this runs on, so their last bit may differ there.",
     ]
+    if {"fma", "fmaf"} & set(undefined):
+        notes.append(
+            "This processor has no instruction for a fused multiply-add, so each is a call of fma,"
+            " which makes the functions several times slower."
+        )
     if not exact:
         notes.append(
             "Built with exact=False: small matrix products add in another order than in JAX."

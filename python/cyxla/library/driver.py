@@ -45,10 +45,19 @@ class Source(NamedTuple):
 
 
 class _Memory(NamedTuple):
-    """Where temporaries lie: allocas by slice, and the offset of each allocation's workspace."""
+    """Where temporaries lie.
+
+    Attributes:
+        stack: the alloca of a slice.
+        workspace: the offset of an allocation in the workspace.
+        spares: for outputs that callers may leave out, the offset of what stands for them, or None
+            for the stack.
+        workspace_bytes: the size of the workspace.
+    """
 
     stack: dict[Slice, str]
     workspace: dict[int, int]
+    spares: dict[int, int | None]
     workspace_bytes: int
 
 
@@ -56,8 +65,8 @@ def write_function(
     name: str, plan: Plan, kernels: dict[str, str], optional: frozenset[int] = frozenset()
 ) -> Source:
     """Write the function of a plan; outputs with a number in `optional` may be null pointers."""
-    writer = _FunctionWriter(plan)
-    writer.begin(optional)
+    writer = _FunctionWriter(plan, optional)
+    writer.begin()
     writer.add_steps(plan.steps)
     workspace_bytes = writer.memory.workspace_bytes
     parameters = [f"ptr noalias readonly %in{i}" for i in range(len(plan.inputs))]
@@ -166,7 +175,11 @@ def _is_temporary(slice_: Slice, allocations: tuple[Allocation, ...]) -> bool:
     return allocation.kind == "private" or (allocation.kind == "output" and not is_whole)
 
 
-def _place(plan: Plan) -> _Memory:
+def _rounded(size_bytes: int) -> int:
+    return -(-size_bytes // _ALIGNMENT) * _ALIGNMENT
+
+
+def _place(plan: Plan, optional: frozenset[int]) -> _Memory:
     """Give each temporary a place: the smallest on the stack, the others in the workspace.
 
     Every slice is one of XLA's buffers, and no buffer is read through another slice. So those on
@@ -181,35 +194,43 @@ def _place(plan: Plan) -> _Memory:
     workspace: dict[int, int] = {}
     stack_bytes = workspace_bytes = 0
     for slice_ in temporaries:
-        stack_bytes += -(-slice_.size_bytes // _ALIGNMENT) * _ALIGNMENT
+        stack_bytes += _rounded(slice_.size_bytes)
         if stack_bytes <= STACK_BYTES:
             stack[slice_] = f"%temporary{len(stack)}"
         elif slice_.allocation not in workspace:
             workspace[slice_.allocation] = workspace_bytes
-            size_bytes = plan.allocations[slice_.allocation].size_bytes
-            workspace_bytes += -(-size_bytes // _ALIGNMENT) * _ALIGNMENT
-    return _Memory(stack, workspace, workspace_bytes)
+            workspace_bytes += _rounded(plan.allocations[slice_.allocation].size_bytes)
+    spares: dict[int, int | None] = {}
+    for number in sorted(optional):
+        size_bytes = _rounded(plan.allocations[plan.outputs[number]].size_bytes)
+        stack_bytes += size_bytes
+        spares[number] = None if stack_bytes <= STACK_BYTES else workspace_bytes
+        workspace_bytes += 0 if spares[number] is None else size_bytes
+    return _Memory(stack, workspace, spares, workspace_bytes)
 
 
 class _FunctionWriter:
     """Writes the instructions of the function's body, one step after the other."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, optional: frozenset[int]) -> None:
         self.lines: list[str] = []
-        self.memory = _place(plan)
+        self.memory = _place(plan, optional)
         self._plan = plan
         self._count = 0
         self._block = "entry"
         self._outputs = [f"%out{i}" for i in range(len(plan.outputs))]
 
-    def begin(self, optional: frozenset[int]) -> None:
+    def begin(self) -> None:
         """Reserve the stack, and write what comes before the first step."""
         for slice_, name in self.memory.stack.items():
             self._alloca(name, slice_.size_bytes)
-        for number in sorted(optional):
-            size_bytes = self._plan.allocations[self._plan.outputs[number]].size_bytes
+        for number, offset in self.memory.spares.items():
             spare, missing, output = (f"%{word}{number}" for word in ("spare", "missing", "output"))
-            self._alloca(spare, size_bytes)
+            if offset is None:
+                size_bytes = self._plan.allocations[self._plan.outputs[number]].size_bytes
+                self._alloca(spare, size_bytes)
+            else:
+                self._add(f"{spare} = getelementptr i8, ptr %workspace, i64 {offset}")
             self._add(f"{missing} = icmp eq ptr %out{number}, null")
             self._add(f"{output} = select i1 {missing}, ptr {spare}, ptr %out{number}")
             self._outputs[number] = output

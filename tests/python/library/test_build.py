@@ -217,6 +217,25 @@ def test_an_optional_output_may_be_null(program: cyxla.Program, tmp_path: Path) 
     )
 
 
+def test_a_large_optional_output_needs_a_workspace(tmp_path: Path) -> None:
+    program = lower(lambda x: (x * 3, x[:2] * 2), ((5000,), "f8"), name="f")
+    library = cyxla.build_library(program, tmp_path / "f.so", optional=["result_0", "result_1"])
+    assert 40_000 <= library.functions["f"].workspace_bytes < 41_000
+    x = np.arange(5000.0)
+    _, second = Loaded(library)("f", x, missing=(0,))
+    assert second.tolist() == [0, 2]
+    first, _ = Loaded(library)("f", x, missing=(1,))
+    assert (first == 3 * x).all()
+
+
+def test_a_processor_without_fma_is_named_as_slow(program: cyxla.Program, tmp_path: Path) -> None:
+    library = cyxla.build_library(program, tmp_path / "slow.o", cpu="x86-64-v2")
+    assert library.undefined_symbols == ("fma",)
+    assert "no instruction for a fused multiply-add" in " ".join(
+        library.header.read_text().replace(" * ", "").split()
+    )
+
+
 def test_subnormal_numbers_are_flushed_on_request(tmp_path: Path) -> None:
     program = lower(lambda x: x * np.float32(0.25), ((3,), "f4"), name="quarter")
     x = np.array([2e-38, -1e-40, 1], np.float32)
