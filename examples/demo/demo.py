@@ -4,13 +4,14 @@
     python examples/demo/demo.py [--build-folder FOLDER] [--seconds SECONDS]
 
 The demo lowers and compiles the objective and its gradient, runs them from Python, builds the two
-solver modules with Meson, and prints each solver's minimum and the time of a call beside `jax.jit`.
-It fails if a minimum is wrong.
+solver modules with Meson and a C library of the objective, and prints each solver's minimum and the
+time of a call beside `jax.jit`. It fails if a minimum is wrong.
 """
 
 from __future__ import annotations
 
 import argparse
+import ctypes
 import importlib
 import os
 import subprocess
@@ -53,6 +54,21 @@ def build_solvers(folder: Path, show: Callable[[str], None]) -> tuple[Any, Any]:
     return importlib.import_module("solver_cpp"), importlib.import_module("solver_cython")
 
 
+def c_function(library: cx.Library, data: Data) -> Callable[[Array], tuple[float, Array]]:
+    """Return the objective of the C library, behind which there is neither cyxla nor JAX."""
+    fit = ctypes.CDLL(str(library.path)).fit
+    fit.argtypes, fit.restype = [ctypes.c_void_p] * 5, None
+    value, gradient = ctypes.c_double(), np.empty(start().shape)
+    fixed = [array.ctypes.data for array in data]
+    results = [ctypes.addressof(value), gradient.ctypes.data]
+
+    def call(point: Array) -> tuple[float, Array]:
+        fit(point.ctypes.data, *fixed, *results)
+        return value.value, gradient.copy()
+
+    return call
+
+
 def run(command: list[Any], show: Callable[[str], None]) -> None:
     """Run a command and show its latest line; if it fails, exit with all of its output."""
     # Meson takes the first Cython and Ninja on PATH; use those of this interpreter.
@@ -89,13 +105,15 @@ def minimize_with(solver: Any, executable: cx.Executable, data: Data) -> Minimum
 
 
 def find_minima(
-    executable: cx.Executable, data: Data, solvers: tuple[Any, Any]
+    executable: cx.Executable, data: Data, solvers: tuple[Any, Any], library: cx.Library
 ) -> dict[str, Minimum]:
-    """Minimise in four ways."""
+    """Minimise in five ways."""
+    in_c = c_function(library, data)
     solver_cpp, solver_cython = solvers
     return {
         "SciPy, objective in NumPy": minimize_with_scipy(lambda x: numpy_objective(x, data)),
         "SciPy, Executable.run": minimize_with_scipy(lambda x: executable.run([x, *data])),
+        "SciPy, C library": minimize_with_scipy(in_c),
         "C++ on a std::thread": minimize_with(solver_cpp, executable, data),
         "Cython on a std::thread": minimize_with(solver_cython, executable, data),
     }
@@ -105,6 +123,7 @@ def measure(
     executable: cx.Executable,
     data: Data,
     solvers: tuple[Any, Any],
+    library: cx.Library,
     seconds: float,
     show: Callable[[str], None],
 ) -> dict[str, list[float]]:
@@ -118,6 +137,7 @@ def measure(
     device_data = [jnp.asarray(array) for array in data]
     point = start()
     bound = executable.bind([point, *data])
+    in_c = c_function(library, data)
 
     def call_jax() -> tuple[float, Array]:
         value, gradient = jitted(point, *device_data)
@@ -144,6 +164,7 @@ def measure(
         JAX_CALL: repeated(call_jax),
         "Executable.run, from Python": repeated(lambda: executable.run([point, *data])),
         "Executable.bind, from Python": repeated(bound),
+        "C library, from Python": repeated(lambda: in_c(point)),
         "C++ on a std::thread": solved(solvers[0]),
         "Cython on a std::thread": solved(solvers[1]),
     }
@@ -173,11 +194,13 @@ def main() -> int:
         program, executable, compiled = compile_objective(data)
     with step("building the C++ and the Cython module") as show:
         solvers = build_solvers(arguments.build_folder.absolute(), show)
+    with step("building a C library of the objective"):
+        library = cx.build_library(program, arguments.build_folder / "libfit.so")
     with step("minimising"):
-        minima = find_minima(executable, data, solvers)
+        minima = find_minima(executable, data, solvers, library)
     with step("measuring calls") as show:
-        times = measure(executable, data, solvers, arguments.seconds, show)
-    print_setting(program, compiled)
+        times = measure(executable, data, solvers, library, arguments.seconds, show)
+    print_setting(program, compiled, library)
     print_minima(minima)
     print_times(times)
     wrong = [

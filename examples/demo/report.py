@@ -19,8 +19,8 @@ JAX_CALL = "jax.jit, from Python"
 _DISTRIBUTIONS = ("jax", "jaxlib", "numpy", "scipy", "cython")
 
 
-def print_setting(program: cx.Program, compiled: cx.CompileStatistics) -> None:
-    """Print versions, machine, plugin and program."""
+def print_setting(program: cx.Program, compiled: cx.CompileStatistics, library: cx.Library) -> None:
+    """Print versions, machine, plugin, program and library."""
     info = cx.runtime_info()
     version = ".".join(map(str, info.api_version))
     versions = ", ".join(f"{name} {metadata.version(name)}" for name in _DISTRIBUTIONS)
@@ -37,6 +37,8 @@ def print_setting(program: cx.Program, compiled: cx.CompileStatistics) -> None:
         for array in arrays:
             shape = " x ".join(map(str, array.shape)) or "scalar"
             print(f"           {side:8} {array.name:11} {array.dtype.name:8} {shape}")
+    needed = ", ".join(library.undefined_symbols) or "nothing"
+    print(f"C library  {library.path}, {library.size_bytes} bytes; it needs {needed}")
 
 
 def print_minima(minima: Mapping[str, Minimum]) -> None:
